@@ -78,7 +78,7 @@ class Inquiry:
         try:
             self._use()
             about_queues = [*self._methods(), *self._nack(), *self._cancel(), *self._arguments(), *self._types()]
-            return [*about_queues, *self._exchanges(), *self._bindings()]
+            return [*about_queues, *self._exchanges(), *self._bindings(), *self._carbon()]
         finally:
             sweep(self._target, self._queues, self._names, self._patience)
 
@@ -151,6 +151,19 @@ class Inquiry:
         form = values.table({"x-match": "all-with-x", "x-probe": 1})
         compared = m.QueueBind(1, queue=queue.queue, exchange=headers.exchange, arguments=form)
         yield self._ask("x-match all-with-x", (headers, queue, compared), "queue.bind-ok")
+
+    def _carbon(self) -> Iterator[Answer]:
+        """A broker that knows nothing of CC passes over it: only that the queue is filled shows that it does."""
+        feature, queue = "sender-selected distribution", self._name()
+        header = {"headers": [("CC", "A", [("S", queue.encode())])]}
+        publish: Item = (m.BasicPublish(1, 0, "", f"{queue}.nobody"), b"probe", header)
+        steps = (_declare(queue), publish, m.QueueDelete(1, queue=queue, if_empty=True))
+        answer = self._ask(feature, steps, "queue.delete-ok")
+        if answer.state == OFFERED:
+            yield Answer(feature, REFUSED, "CC is passed over")
+        else:
+            filled = answer.words.startswith("channel.close 406")
+            yield Answer(feature, OFFERED) if filled else answer
 
     def _exchange(self, kind: str, arguments: Mapping[str, object] | None = None) -> m.ExchangeDeclare:
         self._names.append(f"{self._prefix}x{len(self._names)}")

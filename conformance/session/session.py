@@ -167,8 +167,8 @@ class Session:
         missing = {}
         if beside.admin is None:
             missing[MANAGEMENT] = missing[TOPICS] = "none was given (--broker-admin)"
-        elif not beside.admin.knows_topics():
-            missing[TOPICS] = "its management API does not know them"
+        elif refusal := beside.admin.topics_refused():
+            missing[TOPICS] = refusal
         if beside.kill is None:
             missing[KILL] = "none was given (--kill)"
         elif self.worker != ALONE and self.options.url is not None:

@@ -20,6 +20,7 @@ OPTIONAL: Mapping[str, str] = MappingProxyType(
         "topic exchange": "routing keys with wildcards",
         "headers exchange": "routes by headers",
         "x-match all-with-x": "headers that begin with x- in bindings",
+        "sender-selected distribution": "more routing keys in the headers CC and BCC",
         "alternate-exchange": "exchanges for what finds no way",
         "basic.qos global": "a limit for all consumers of a channel",
         "x-max-length": "queues of limited length",

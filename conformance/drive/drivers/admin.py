@@ -69,13 +69,13 @@ class Admin:
         path = f"/api/topic-permissions/{quote(vhost, safe='')}/{quote(user, safe='')}"
         self._ask("PUT", path, {"exchange": exchange, **patterns})
 
-    def knows_topics(self) -> bool:
-        """Can users have rights for the routing keys of topic exchanges?"""
+    def topics_refused(self) -> str:
+        """Why users cannot have rights for the routing keys of topic exchanges; empty: they can."""
         try:
             self._ask("GET", "/api/topic-permissions")
-        except AdminRefused:
-            return False
-        return True
+        except AdminRefused as refused:
+            return str(refused)
+        return ""
 
     def remove_user(self, name: str) -> None:
         self._ask("DELETE", f"/api/users/{quote(name, safe='')}")

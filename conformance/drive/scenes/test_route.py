@@ -6,7 +6,7 @@ and that no more is there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from codec import values
@@ -253,3 +253,30 @@ def test_forms_that_count_headers_with_x(stage: Stage) -> None:
         ],
         [{"ink": "red"}, {"x-tag": "a"}, {"ink": "red", "x-tag": "a"}, {"ink": "red", "x-tag": "b"}],
     )
+
+
+def _mailed(stage: Stage, **headers: Sequence[str]) -> None:
+    """A message to a queue, and to others by these headers; then all of them are asked for it."""
+    queues = {name: stage.queue() for name in ("to", "cc", "bcc", "nobody")}
+    channel = confirming(stage)
+    named = {name: [queues[one] for one in keys] for name, keys in headers.items()}
+    for key in (queues["to"], "amqpconf.nobody"):
+        channel.publish(key, properties={"headers": values.table({**named, "note": "red"})})
+    stage.confirmed(channel)
+    reader = stage.channel()
+    for queue in queues.values():
+        for _ in range(3):
+            stage.get(reader, queue, no_ack=True)
+
+
+@rule("ROUTE-018")
+def test_more_keys_in_headers(stage: Stage) -> None:
+    """One queue by CC, one by BCC, one by both; and with a routing key that leads nowhere."""
+    _mailed(stage, CC=["cc"], BCC=["bcc"])
+    _mailed(stage, CC=["cc", "bcc"], BCC=["bcc"])
+
+
+@rule("ROUTE-019")
+def test_who_gets_a_blind_copy(stage: Stage) -> None:
+    """All who get the message look at its headers."""
+    _mailed(stage, CC=["cc"], BCC=["bcc", "to"])

@@ -118,6 +118,8 @@ def _properties(text: str) -> dict[str, object]:
 
 
 def _field(letter: str, value: Any) -> tuple[str, Any]:
+    if letter == "A":
+        return letter, [_field(*one) for one in value]
     return letter, value.encode() if isinstance(value, str) else value
 
 

@@ -1,0 +1,44 @@
+"""Messages that name more queues than the routing key does, and do not come there, or say too much."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import codec
+from codec import methods as m
+from reference_broker.channel import Channel
+from reference_broker.message import Message, copied, listed
+from reference_broker.mutants.kinds import changes, memory, replaces
+from reference_broker.parts import Parts
+from reference_broker.vhost import VirtualHost
+
+
+@replaces("vhost.publish", "carbon.unread", "CC and BCC lead nowhere", "ROUTE-018")
+def unread(self: VirtualHost, exchange: str, message: Message) -> tuple[bool, bool]:
+    if message.more_keys:
+        message = Message(exchange, message.routing_key, message.header, message.body)
+    return VirtualHost.publish(self, exchange, message)
+
+
+@replaces("vhost.publish", "carbon.blind-unread", "BCC leads nowhere", "ROUTE-018")
+def blind_unread(self: VirtualHost, exchange: str, message: Message) -> tuple[bool, bool]:
+    if message.more_keys:
+        keys = tuple(listed(message.headers, "CC"))
+        message = copied(exchange, message.routing_key, message.header, message.body, keys)
+    return VirtualHost.publish(self, exchange, message)
+
+
+@changes("carbon.blind-shown", "BCC is delivered with the message", "ROUTE-019")
+def blind_shown(parts: Parts) -> None:
+    below, routed = parts.publish, parts.channel.publish
+
+    def publish(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
+        memory(channel, "blind", list)[:] = [one for one in header.headers or () if one[0] == "BCC"]
+        below(channel, method, header, body)
+
+    def hand_over(self: Channel, exchange: str, message: Message, mandatory: bool) -> bool:
+        blind: list[Any] = memory(self, "blind", list)
+        return routed(self, exchange, message.with_headers([*blind]) if blind else message, mandatory)
+
+    parts.publish = publish
+    parts.override("channel", publish=hand_over)

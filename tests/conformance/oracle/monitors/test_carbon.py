@@ -1,0 +1,38 @@
+"""ROUTE-018 and ROUTE-019: sound and broken histories of messages that name more queues in their headers."""
+
+from __future__ import annotations
+
+from tests.support.tables import test_broken, test_lawful, test_sound
+
+__all__ = ["test_broken", "test_lawful", "test_sound"]
+
+CC, BCC = '"CC":["A",[["S","q2"]]]', '"BCC":["A",[["S","q2"]]]'
+
+
+def with_headers(*headers: str) -> str:
+    """The properties of a message, as the playbook has them."""
+    return f'with={{"headers":{{{",".join(headers)}}}}}'
+
+
+BOTH = "@queue q \n @queue q2 \n @confirming 1 \n @open 2 \n"
+SENT = f"1 > publish q m1 {with_headers(CC)} \n 1 < ack 1 \n 2 > get q2 no_ack \n"
+BLIND = f"1 > publish q m1 {with_headers(BCC)} \n 1 < ack 1 \n 2 > get q2 no_ack \n"
+LISTED = BOTH + f"1 > publish q m1 {with_headers(CC, BCC)} \n 1 < ack 1 \n 2 > get q2 no_ack \n"
+GOT, EMPTY = "2 < get-ok 1 m1 q", "2 < get-empty \n"
+SOUND = {
+    "ROUTE-018": BOTH + SENT + f"{GOT} {with_headers(CC)}",
+    "ROUTE-019": LISTED + f"{GOT} {with_headers(CC)}",
+}
+BROKEN = [
+    ("ROUTE-018", BOTH + SENT + EMPTY),
+    ("ROUTE-018", BOTH + BLIND + EMPTY),
+    ("ROUTE-019", LISTED + f"{GOT} {with_headers(CC, BCC)}"),
+    ("ROUTE-019", LISTED + f"{GOT} {with_headers()}"),
+]
+LAWFUL = {
+    "it is not confirmed yet": BOTH + SENT.replace("1 < ack 1 \n", "") + EMPTY,
+    "somebody else has taken it": BOTH + "@consume 3 q2 c1 no_ack \n" + SENT + EMPTY,
+    "the queue was purged": BOTH + SENT.replace("2 > get", "90 > purge q2 \n 90 < purge-ok \n 2 > get") + EMPTY,
+    "the queue is short": "@queue q \n @queue q2 classic x-max-length=1 \n @confirming 1 \n @open 2 \n" + SENT + EMPTY,
+    "one text is no list": BOTH + SENT.replace(CC, '"CC":["S","q2"]') + EMPTY,
+}
