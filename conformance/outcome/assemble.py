@@ -77,6 +77,7 @@ def build(ledger: Ledger, frame: Frame, catalogue: Mapping[str, Rule] = CATALOGU
         incidents=happened,
         unplayed=unplayed,
         met=met,
+        unmet=[place for place, entry in enumerate(frame.known.entries) if entry.where and not ledger.arose(entry)],
     )
     return Results(
         suite=__version__,

@@ -73,14 +73,16 @@ def decide(
     incidents: Sequence[Incident] = (),
     unplayed: Mapping[str, int] = MappingProxyType({}),
     met: Mapping[str, Mapping[str, int]] = MappingProxyType({}),
+    unmet: Collection[int] = (),
 ) -> Gate:
     """Open or closed, and why. `exercised`: queue type to rule to count; `troubles`, `lost`, `late`: names of checks;
     `incidents`: what happened to the broker; `unplayed`: how many checks were not played, by the reason; `met`: queue
-    type to circumstance to how often it arose."""
+    type to circumstance to how often it arose; `unmet`: places of the deviations whose circumstances never arose where
+    their rule was exercised."""
     asked = {rule.id: rule for rule in rules if rule.selected}
     grave = [incident for incident in incidents if incident.kind in _GRAVE]
     broken = _broken(asked, strict)
-    entries = _entries(asked, known, exercised, complete=complete)
+    entries = _entries(asked, known, exercised, complete=complete, unmet=unmet)
     reasons = [
         *(f"{incident.what}{_times(incident)}" for incident in grave),
         *(f"{count} checks were not played: {why}" for why, count in sorted(unplayed.items())),
@@ -168,6 +170,7 @@ def _entries(
     exercised: Mapping[str, Mapping[str, int]],
     *,
     complete: bool,
+    unmet: Collection[int],
 ) -> list[str]:
     """What is wrong with the list of deviations. Only a run to the end can tell that one has gone stale."""
     reasons = []
@@ -179,7 +182,7 @@ def _entries(
         if over_broad(entry.reason):
             reasons.append(f"{name} fits anything: write the observed text into 'reason'")
         elif rule is not None:
-            reasons += _fit(rule, place, entry, name, exercised, complete=complete)
+            reasons += _fit(rule, place, entry, name, exercised, complete=complete and place not in unmet)
     return reasons
 
 

@@ -12,9 +12,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from conformance.oracle.verdicts import Finding
+
+if TYPE_CHECKING:
+    from conformance.catalogue.deviations import Deviation
 
 PROPERTY = "conformance"
 """The name of the user property that carries an entry."""
@@ -234,6 +237,14 @@ class Ledger:
             if entry.queue_type in wanted:
                 total.update(entry.met)
         return total
+
+    def arose(self, deviation: Deviation) -> bool:
+        """Have the circumstances of this deviation arisen in a check that exercised its rule?"""
+        return any(
+            entry.met.get(deviation.where) and entry.exercised.get(deviation.rule)
+            for entry in self._entries.values()
+            if entry.queue_type in deviation.queue_types
+        )
 
     def times(self) -> Counter[tuple[str, int]]:
         """The histograms of all checks, by what was timed and bucket."""

@@ -70,9 +70,6 @@ IMITATE = {
     "getting.internal-error",
     "consuming.exclusive-joins",
     "queues.last-of-the-connection",
-    "channels.last-queue-kept",
-    "channels.zero-opened",
-    "channels.zero-passed-over",
     "consuming.exclusive-on-classic-only",
     "connections.crossing-discarded",
 }

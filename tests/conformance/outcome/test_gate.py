@@ -178,6 +178,13 @@ def test_a_stale_entry_closes_it() -> None:
     assert "known.toml" in reason
 
 
+def test_an_entry_is_not_stale_where_its_circumstances_never_arose() -> None:
+    known = (deviation(), deviation())
+    assert only_reason(decide(rule("held"), known=known, unmet=[1])).startswith("deviation 1 ")
+    decision = decide(rule("broken", "ACK-002", "must", case("tag 3 vanished")), known=known, unmet=[0, 1])
+    assert any("drifted" in reason for reason in decision.reasons)
+
+
 def test_an_entry_of_a_race_is_never_stale_and_may_yet_drift() -> None:
     entry = deviation(intermittent=True)
     assert decide(rule("held"), known=(entry,)).open

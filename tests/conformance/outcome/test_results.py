@@ -183,6 +183,22 @@ def test_verdicts_come_from_findings_and_coverage() -> None:
     assert seen["CAN-016"] == "not-judgeable"
 
 
+@pytest.mark.parametrize(
+    ("checks", "stale"),
+    [
+        ((entry("a", exercised={"ACK-002": 9}, met={"tag-taken": 1}),), True),
+        ((entry("a", exercised={"ACK-002": 9}),), False),
+        ((entry("a", exercised={"ACK-002": 9}), entry("b", exercised={"TAG-001": 1}, met={"tag-taken": 1})), False),
+        ((entry("a", exercised={"ACK-002": 9}), entry("b", queue_type="quorum", met={"tag-taken": 1})), False),
+    ],
+    ids=["here", "nowhere", "without the rule", "on another queue type"],
+)
+def test_an_entry_is_stale_only_where_its_circumstances_arose(checks: tuple[Entry, ...], stale: bool) -> None:
+    known = Deviation("ACK-002", "stays", "a bug", "issue 1", "me", None, ("classic",), where="tag-taken")
+    reasons = build(ledger(*checks), replace(FRAME, known=gate.Known((known,)))).gate.reasons
+    assert any("is stale" in reason for reason in reasons) is stale
+
+
 def test_a_known_race_that_was_not_met_is_no_reason_to_say_that_a_rule_holds() -> None:
     race = Deviation("ACK-002", "stays", "a race", "issue 1", "me", None, ("quorum",), intermittent=True)
     seen = ledger(entry("a", exercised={"ACK-002": 3}))
