@@ -13,14 +13,14 @@ from reference_broker.parts import Parts
 from reference_broker.vhost import VirtualHost
 
 
-@replaces("vhost.publish", "carbon.unread", "CC and BCC lead nowhere", "ROUTE-018")
+@replaces("vhost.publish", "carbon.unread", "the headers CC and BCC lead nowhere", "ROUTE-018")
 def unread(self: VirtualHost, exchange: str, message: Message) -> tuple[bool, bool]:
     if message.more_keys:
         message = Message(exchange, message.routing_key, message.header, message.body)
     return VirtualHost.publish(self, exchange, message)
 
 
-@replaces("vhost.publish", "carbon.blind-unread", "BCC leads nowhere", "ROUTE-018")
+@replaces("vhost.publish", "carbon.blind-unread", "the header BCC leads nowhere", "ROUTE-018")
 def blind_unread(self: VirtualHost, exchange: str, message: Message) -> tuple[bool, bool]:
     if message.more_keys:
         keys = tuple(listed(message.headers, "CC"))
@@ -28,7 +28,7 @@ def blind_unread(self: VirtualHost, exchange: str, message: Message) -> tuple[bo
     return VirtualHost.publish(self, exchange, message)
 
 
-@changes("carbon.blind-shown", "BCC is delivered with the message", "ROUTE-019")
+@changes("carbon.blind-shown", "the header BCC is delivered with the message", "ROUTE-019")
 def blind_shown(parts: Parts) -> None:
     below, routed = parts.publish, parts.channel.publish
 
