@@ -209,12 +209,11 @@ def _fail(
     codes: tuple[int, ...],
     *,
     silent: bool = False,
-    channel: int = 0,
 ) -> None:
     """It costs the connection. What was to be answered before may still be, and nothing else."""
     code, *also = codes
     error = ClientError(event.seq, rule, code, 0, 0, what, also=tuple(also), octets=True, silent=silent)
-    error.channel = channel or event.channel
+    error.channel = event.channel
     connection.handshake.awaited.clear()
     connection.handshake.claims.clear()
     if connection.usable():
