@@ -71,7 +71,8 @@ def _check(added: argparse.ArgumentParser) -> None:
     added.add_argument(
         "--whole",
         action="store_true",
-        help="your word that captures and proxy recordings show all clients of each queue, from its declaration on",
+        help="your word that captures and proxy recordings show all clients of each queue and exchange, "
+        "from its declaration on",
     )
     added.add_argument("-v", "--verbose", action="store_true", help="print the exchange of each fault")
     printed(added, "print a summary, or the results of all runs")

@@ -1,11 +1,11 @@
 """What the user knows about a capture and no capture can show: that nobody else used its queues.
 
 A capture, or a recording by a proxy, says that there may be other clients, so claims about messages are doubts. With
-`trace check --whole` the user promises two things: all clients of these queues are in the capture, from the
-declaration of each queue on, and no policy changes what the queues do. Then messages are judged as in a history of the
-suite. The promise has limits: a connection that began before the capture, a gap, or a missing end still opens the
-world. So does the first message that an exchange routes: nobody has seen what was bound before the capture began, and
-the place of such a message among those that went straight to a queue is not followed.
+`trace check --whole` the user promises two things: all clients of these queues and exchanges are in the capture, from
+the declaration of each on, and no policy changes what they do. Then messages are judged as in a history of the suite,
+and so is where exchanges lead them. The promise has limits: a connection that began before the capture, a gap, or a
+missing end still opens the world. So does the first use of an exchange that the capture does not declare, be it one
+that every virtual host has: nobody has seen what was bound to it before, and who else publishes to it.
 
 What is missing is announced late, when its own connection is given up. By then other connections may have shown what
 follows from it. So `Torn` reads a history once before it is judged, and the world opens after the last event before
@@ -23,7 +23,19 @@ from conformance.history import events as ev
 from conformance.history.events import Event
 
 NEVER = (1 << 63) - 1
-_LED = ("queue.bind", "exchange.bind", "exchange.unbind", "queue.unbind")
+ENDS = ("source", "destination")
+USES = {
+    "basic.publish": ("exchange",),
+    "queue.bind": ("exchange",),
+    "queue.unbind": ("exchange",),
+    "exchange.bind": ENDS,
+    "exchange.unbind": ENDS,
+}
+"""Where a method names an exchange that it uses."""
+OF_EXCHANGES = 40
+"""The class of their methods: where one closes the channel, there is something that was not seen."""
+NAMES = {"queue.declare": "x-dead-letter-exchange", "exchange.declare": "alternate-exchange"}
+"""The argument by which a declaration names one."""
 
 
 class Torn:
@@ -55,29 +67,45 @@ class Torn:
 
 
 class Closed:
-    """One history, event by event, as one that shows everything as long as no exchange comes into it, and nothing is
-    missing: `upto` is the seq of the last event before that."""
+    """One history, event by event, as one that shows everything as long as it declares the exchanges that it uses, and
+    nothing is missing: `upto` is the seq of the last event before that."""
 
     def __init__(self, upto: int = NEVER) -> None:
-        self._led, self._upto = False, upto
+        self._open, self._upto = False, upto
+        self._vhosts: dict[str, str] = {}
+        self._declared: set[tuple[str, str]] = set()
 
     def judge_in_order(self, event: Event) -> Iterator[Event]:
         """The event as it is to be judged, behind what is to be said before it."""
-        if event.kind == ev.OBSERVED and not self._led:
+        if self._open:
+            pass
+        elif event.kind == ev.OBSERVED:
             event = event._replace(arguments=json.dumps({**event.args, "others": False}, sort_keys=True))
-        elif not self._led and (event.seq > self._upto or _leads(event)):
-            self._led = True
+        elif event.seq > self._upto or self._ventures(event):
+            self._open = True
             yield local(event, ev.OBSERVED, "", by="user", others=True, ordered=True)
         yield event
 
+    def _ventures(self, event: Event) -> bool:
+        """Does the client use an exchange that was not declared here, or not as it is?"""
+        if event.direction != ev.TO_BROKER:
+            return event.method == "channel.close" and event.args.get("class_id") == OF_EXCHANGES
+        if event.method == "connection.open":
+            self._vhosts[event.connection] = str(event.args.get("virtual_host"))
+        vhost = self._vhosts.get(event.connection, "")
+        used = _used(event)
+        if event.method == "exchange.declare" and not event.has("passive"):
+            self._declared.add((vhost, event.exchange or ""))
+        return any((vhost, name) not in self._declared for name in used if name)
 
-def _leads(event: Event) -> bool:
-    """May an exchange lead messages to a queue from here on?"""
-    if event.direction != ev.TO_BROKER:
-        return False
-    declared = event.args.get("arguments") or {} if event.method == "queue.declare" else {}
-    published = event.method == "basic.publish" and bool(event.exchange)
-    return published or event.method in _LED or "x-dead-letter-exchange" in declared
+
+def _used(event: Event) -> list[str]:
+    """The exchanges that a method of the client uses, by name; empty: the default exchange."""
+    if event.method in USES:
+        return [str(event.exchange or "" if end == "exchange" else event.args.get(end)) for end in USES[event.method]]
+    argument = NAMES.get(event.method)
+    named = (event.args.get("arguments") or {}).get(argument) if argument is not None else None
+    return [named] if isinstance(named, str) else []
 
 
 def local(at: Event, kind: str, connection: str, **arguments: object) -> Event:

@@ -74,13 +74,50 @@ def dead_lettered(one: Any) -> None:
     one.says("<", m.QueueDeclareOk(1, "r", 0, 0))
 
 
+def refused(one: Any) -> None:
+    one.says(">", m.ChannelOpen(2), m.ExchangeDeclare(2, 0, "x", "fanout"))
+    one.says("<", m.ChannelOpenOk(2), m.ChannelClose(2, 406, "it is a topic exchange", 40, 10))
+
+
+def led_elsewhere(one: Any) -> None:
+    one.says(">", m.ExchangeDeclare(1, 0, "x", "fanout"), m.ExchangeBind(1, 0, "x", "other", ""))
+    one.says("<", m.ExchangeDeclareOk(1), m.ExchangeBindOk(1))
+
+
+def with_alternate(one: Any) -> None:
+    one.says(">", m.ExchangeDeclare(1, 0, "x", "fanout", arguments=[("alternate-exchange", "S", b"other")]))
+    one.says("<", m.ExchangeDeclareOk(1))
+
+
 def lost(one: Any) -> None:
     one.local(ev.GAP, direction="<", octets=None, reason="test")
 
 
-@pytest.mark.parametrize("before", [bound, published, dead_lettered, lost])
+@pytest.mark.parametrize("before", [bound, published, dead_lettered, refused, led_elsewhere, with_alternate, lost])
 def test_what_the_word_does_not_cover_stays_in_doubt(wire: Any, before: Callable[[Any], None]) -> None:
     assert FLAGLESS not in certain(told_whole(unmarked(wire, before)))
+
+
+@pytest.mark.parametrize("queue", ["q", "r"])
+def test_where_exchanges_of_the_capture_lead_is_judged(wire: Any, queue: str) -> None:
+    """It shows the exchange from its declaration on: what is published goes to q, which is bound, and not to r."""
+    one = wire("h")
+    one.begins()
+    one.says(">", m.ExchangeDeclare(1, 0, "x", "fanout"), m.QueueDeclare(1, 0, "q"), m.QueueDeclare(1, 0, "r"))
+    one.says("<", m.ExchangeDeclareOk(1), m.QueueDeclareOk(1, "q", 0, 0), m.QueueDeclareOk(1, "r", 0, 0))
+    one.says(">", m.QueueBind(1, 0, "q", "x"), m.ConfirmSelect(1))
+    one.says("<", m.QueueBindOk(1), m.ConfirmSelectOk(1))
+    one.carries(">", m.BasicPublish(1, 0, "x", "any"), "m1")
+    one.says("<", m.BasicAck(1, 1, False))
+    one.says(">", m.BasicGet(1, 0, queue, True))
+    one.carries("<", m.BasicGetOk(1, 1, False, "x", "any", 0), "m1")
+    one.ends()
+    events = captured(one.events)
+    told, open_ = told_whole(events), fold_one(events, PROFILE)
+    assert certain(open_) == set()
+    assert open_.exercised["ROUTE-002"] == 0
+    assert certain(told) == (set() if queue == "q" else {"ROUTE-015"})
+    assert told.exercised["ROUTE-002" if queue == "q" else "ROUTE-015"] == 1
 
 
 def test_of_messages_that_an_exchange_led_nothing_is_claimed(wire: Any) -> None:
