@@ -14,6 +14,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from itertools import chain, groupby, pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -25,7 +26,7 @@ from pyarrow import parquet
 
 from conformance.catalogue import profiles
 from conformance.catalogue.profiles import Profile
-from conformance.history.events import Event
+from conformance.history.events import METHOD, Event
 from conformance.history.recording import BadRecording
 from reports import objects
 from reports.judging.gold import DOUBT, EXERCISED, FINDING, MET, REPORT, Row, fold_one, rows_of
@@ -54,6 +55,8 @@ __all__ = [
 
 DDL, ARROW = GOLD.ddl, GOLD.arrow
 
+READ = ("basic.publish", "connection.start-ok")
+"""Methods of which the judge reads the octets."""
 _FULL = 2000
 _PLACE = "run", "history", "island"
 Place = tuple[str, str]
@@ -165,9 +168,11 @@ def judged(
 
 
 def _lean(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Without the frames that no monitor looks at: it takes those of publishes alone, to count them."""
+    """Without the frames that nobody looks at: kept are those of publishes, which are counted, those of logins, whose
+    types of fields matter, and what is no method at all."""
     place = batch.schema.get_field_index("raw")
-    raw = pc.if_else(pc.equal(batch.column("method"), "basic.publish"), batch.column("raw"), b"")
+    read = reduce(pc.or_, [pc.equal(batch.column("method"), method) for method in READ])
+    raw = pc.if_else(pc.or_(read, pc.not_equal(batch.column("kind"), METHOD)), batch.column("raw"), b"")
     return batch.set_column(place, batch.schema.field(place), raw)
 
 

@@ -47,7 +47,8 @@ def written(path: Path, messages: int) -> Path:
     """A capture of one connection, on which so many messages are published, confirmed, delivered and acknowledged."""
     segments: list[Seg] = []
     talk = Talk(segments).open().client(codec.ProtocolHeader().encode())
-    talk.broker(m.ConnectionStart(0, 0, 9, [("product", "S", b"Birch")], b"PLAIN", b"en_US").encode())
+    told: list[tuple[str, str, object]] = [(name, "S", b"Birch") for name in ("product", "version", "platform")]
+    talk.broker(m.ConnectionStart(0, 0, 9, told, b"PLAIN", b"en_US").encode())
     talk.client(m.ConnectionStartOk(0, [], "PLAIN", b"\0guest\0guest", "en_US").encode())
     talk.broker(m.ConnectionTune(0, 2047, 131072, 60).encode())
     talk.client(m.ConnectionTuneOk(0, 2047, 131072, 60).encode(), m.ConnectionOpen(0, "/").encode())

@@ -286,7 +286,7 @@ def test_a_broker_that_closes_half_way(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    gateway = Gateway(broker.port, 24, gone=gone)
+    gateway = Gateway(broker.port, 26, gone=gone)
     words = ["run", gateway.url, "--rules", "ACK-00*", "--depth", "smoke"]
     code = main([*words, "--recording", str(tmp_path / "rec"), "--report", str(tmp_path / "out")])
     gateway.close()
