@@ -132,34 +132,33 @@ def release(channel: Channel, held: list[tuple[int, bool]]) -> None:
     ticks=TICKS,
 )
 def returns_late(free: Free) -> None:
-    honest = free.parts.channel
-    late: dict[Channel, dict[int, tuple[str, Message]]] = {}
+    honest, accepted = free.parts.channel, free.parts.confirms.accept
+    late: dict[Confirms, dict[int, tuple[str, Message]]] = {}
 
     def give_back(self: Channel, exchange: str, message: Message) -> None:
-        if self.confirms is None or self.transaction is not None or not (self in late or free.luck()):
+        confirms = self.confirms
+        if confirms is None or self.transaction is not None or not (confirms in late or free.luck()):
             honest.give_back(self, exchange, message)
             return
-        if self not in late:
-            late[self] = {}
-            free.put_off(lambda: go_on(self))
-        late[self][self.confirms.published] = exchange, message
+        if confirms not in late:
+            late[confirms] = {}
+            free.put_off(lambda: go_on(self, confirms))
+        late[confirms][confirms.published] = exchange, message
 
-    def flush_confirms(self: Channel) -> None:
-        if self.confirms is not None and self in late:
-            held = [number for number in self.confirms.accepted if number in late[self]]
-            self.confirms.accepted = [number for number in self.confirms.accepted if number not in held]
-            self.confirms.pending = dict.fromkeys(sorted([*self.confirms.pending, *held]))
-        honest.flush_confirms(self)
+    def accept(self: Confirms, number: int) -> None:
+        if number not in late.get(self, ()):
+            accepted(self, number)
 
-    def go_on(channel: Channel) -> None:
-        returned = late.pop(channel)
-        if channel.closing or channel.confirms is None:
+    def go_on(channel: Channel, confirms: Confirms) -> None:
+        returned = late.pop(confirms)
+        if channel.closing or channel.confirms is not confirms:
             return
         for exchange, message in returned.values():
             honest.give_back(channel, exchange, message)
-        release(channel, [(number, True) for number in returned if number in channel.confirms.pending])
+        release(channel, [(number, True) for number in returned if number in confirms.pending])
 
-    free.parts.override("channel", give_back=give_back, flush_confirms=flush_confirms)
+    free.parts.override("channel", give_back=give_back)
+    free.parts.override("confirms", accept=accept)
 
 
 @variation(
