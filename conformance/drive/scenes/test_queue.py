@@ -19,6 +19,11 @@ def typed(stage: Stage, **arguments: object) -> dict[str, object]:
     return {**({"x-queue-type": stage.queue_type} if stage.profile.typed else {}), **arguments}
 
 
+def delete_if(channel: Channel, queue: str, *, unused: bool = False, empty: bool = False) -> None:
+    """By this channel, on these conditions."""
+    channel.send(m.QueueDelete(channel.number, queue=queue, if_unused=unused, if_empty=empty))
+
+
 def elsewhere(stage: Stage) -> Channel:
     """A channel of another connection."""
     return stage.channel(connection=stage.connect(f"other{len(stage.connections)}"))
