@@ -46,6 +46,7 @@ NAMES: Mapping[str, str] = {
     "get-meets-deletion": "a get is on its way to a queue, and so is the deletion of that queue",
     "exclusive-consumer": "a consumer is started with exclusive",
     "last-queue-elsewhere": "the empty name is used on a channel that declared no queue, and another channel did",
+    "long-queue-name": "a queue is declared or looked for whose name is longer than 127 octets",
     "limited-declares-again": "a user with limited rights declares a queue or exchange that may be there already",
     "limited-names-dead-letters": "a user with limited rights declares a queue with a dead-letter exchange",
     "limited-names-alternate": "a user with limited rights declares an exchange with an alternate one",

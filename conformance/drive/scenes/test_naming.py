@@ -30,6 +30,8 @@ def declared_anew(stage: Stage, channel: Channel, name: str) -> None:
     stage.belongings.queues[name] = channel.connection
     channel.declare(name, arguments=typed(stage))
     stage.quiesce()
+    if channel.state != "open":
+        stage.belongings.queues.pop(name, None)
 
 
 @rule("QUEUE-022")
@@ -119,7 +121,6 @@ def test_long_names_are_refused(stage: Stage) -> None:
     """Names that nobody has: of ASCII, and of other letters; each looked for by a connection of its own."""
     for ending in ("", "üß漢"):
         name, channel = of_length(stage, SHORT_STRING, ending), elsewhere(stage)
-        stage.belongings.queues[name] = stage.connection
         channel.delete(name)
         stage.quiesce()
         if channel.state != "open":

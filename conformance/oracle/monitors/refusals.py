@@ -141,6 +141,8 @@ def connection_denied(fact: ConnectionFailed, notes: Notes) -> None:
         return
     pending = [one for channel in fact.connection.open_channels() for one in channel.pending()]
     request = _blamed(pending, ids_of(event))
+    if request is None and pending and _alone(fact, pending[0].seq):
+        request = pending[0]
     if request is not None:
         for rule in request.claims:
             notes.find(
