@@ -114,8 +114,8 @@ class CancelOkCrashes(Channel):
     since="4.0",
 )
 class LongTextCostsAll(Connection):
-    def close_channel(self, channel: Channel, error: AmqpException, offender: tuple[int, int]) -> None:
+    def refuse(self, channel: Channel, error: AmqpException, offender: tuple[int, int]) -> None:
         if len(error.whole_text(self.vhost.name)[:LONGEST].encode()) > LONGEST:
             self.close(ConnectionException(ReplyCode.INTERNAL_ERROR), (0, 0))
         else:
-            super().close_channel(channel, error, offender)
+            super().refuse(channel, error, offender)
