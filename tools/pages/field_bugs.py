@@ -2,8 +2,8 @@
 
 The reports are data (`field_bugs.toml`). A report is imitated by the mutants whose `field` links to it, and by those
 that it names; where there are none, it says why. What the hunt for these mutants came to is kept beside the page, so
-nothing on it is typed in; `--hunt` hunts them anew, `--hunt GLOB ...` some of them. A test proves that the page is fresh,
-that every report has a mutant or a reason, and that every mutant was killed by a rule that it names.
+nothing on it is typed in; `--hunt` hunts them anew, `--hunt GLOB ...` some of them. A test proves that the page is
+fresh, that every report has a mutant or a reason, and that every mutant was killed by a rule that it names.
 """
 
 from __future__ import annotations
