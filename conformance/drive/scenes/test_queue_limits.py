@@ -1,15 +1,15 @@
-"""QUEUE, EXCH and BIND, where numbers and arguments matter: many things, long queues, nought, conditions that hold."""
+"""QUEUE: many queues and a long one, limits of nought, and conditions that hold."""
 
 from __future__ import annotations
 
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import confirming, reopen, stocked
-from conformance.drive.scenes.test_exch import ALTERNATE, CLASSIC, declared, delete
+from conformance.drive.scenes.props import reopen, stocked
+from conformance.drive.scenes.test_exch import CLASSIC
 from conformance.drive.scenes.test_queue import LENGTH, delete_if, elsewhere, typed
 from conformance.drive.stage import Stage
 
-QUEUES, EXCHANGES, MESSAGES = 240, 9, 300
+QUEUES, MESSAGES = 240, 300
 
 
 def chosen(stage: Stage, channel: Channel, **arguments: object) -> None:
@@ -47,21 +47,6 @@ def test_many_queues(stage: Stage) -> None:
             return
 
 
-@rule("EXCH-020", queue_types=CLASSIC)
-def test_several_exchanges(stage: Stage) -> None:
-    """Each is looked for first, so that it is certainly not there."""
-    channel = stage.channel()
-    for _ in range(EXCHANGES):
-        name = stage.recorder.private_name()
-        channel.find_exchange(name)
-        reopen(stage, channel)
-        stage.belongings.exchanges[name] = None
-        channel.declare_exchange(name, "direct")
-        stage.quiesce()
-        if channel.state != "open":
-            return
-
-
 @rule("QUEUE-030", queue_types=CLASSIC)
 def test_unused_and_empty_queues_are_deleted(stage: Stage) -> None:
     """Never used; consumed from until now; emptied by a get; emptied by a purge."""
@@ -81,38 +66,6 @@ def test_unused_and_empty_queues_are_deleted(stage: Stage) -> None:
             reopen(stage, channel)
 
 
-@rule("EXCH-022", queue_types=CLASSIC)
-def test_unused_exchanges_are_deleted(stage: Stage) -> None:
-    """Never bound; bound until now; bound to a queue that was deleted."""
-    fresh, left, orphan, queue, other = declared(stage), declared(stage), declared(stage), stage.queue(), stage.queue()
-    stage.bind(queue, left, "key")
-    stage.unbind(queue, left, "key")
-    stage.bind(other, orphan, "key")
-    stage.backstage(other).delete(other)
-    stage.quiesce()
-    for exchange in (fresh, left, orphan):
-        channel = stage.channel()
-        delete(channel, exchange, if_unused=True)
-        stage.quiesce()
-
-
-@rule("EXCH-023", queue_types=CLASSIC)
-def test_alternates_that_are_not_there(stage: Stage) -> None:
-    """Both the exchange and its alternate are looked for first; then a message is published, which finds no way."""
-    stage.require(ALTERNATE)
-    channel, exchange, alternate = confirming(stage), stage.recorder.private_name(), stage.recorder.private_name()
-    for name in (alternate, exchange):
-        seeker = stage.channel()
-        seeker.find_exchange(name)
-        stage.quiesce()
-    stage.belongings.exchanges[exchange] = None
-    channel.declare_exchange(exchange, "direct", arguments={ALTERNATE: alternate})
-    stage.quiesce()
-    if channel.state == "open":
-        channel.publish("key", exchange=exchange)
-        stage.quiesce()
-
-
 @rule("QUEUE-033", queue_types=CLASSIC)
 def test_what_is_switched_off(stage: Stage) -> None:
     """Twice, on two channels."""
@@ -128,14 +81,3 @@ def test_purging_a_long_queue(stage: Stage) -> None:
     stage.quiesce()
     channel.declare(queue, passive=True)
     stage.quiesce()
-
-
-@rule("BIND-015", queue_types=CLASSIC)
-def test_unknown_forms_of_x_match(stage: Stage) -> None:
-    """Two that nobody knows, and one that everybody does."""
-    stage.require("headers exchange")
-    queue, exchange = stage.queue(), declared(stage, "headers")
-    for form in ("some", "ALL", "any"):
-        channel = stage.channel()
-        channel.bind(queue, exchange, "", {"x-match": form, "ink": "red"})
-        stage.quiesce()

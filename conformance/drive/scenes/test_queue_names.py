@@ -1,11 +1,11 @@
-"""QUEUE, EXCH and BIND, where names matter: of all signs, of full length, and the empty one."""
+"""QUEUE: names of all signs and of full length, and the empty one."""
 
 from __future__ import annotations
 
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import confirming, reopen
-from conformance.drive.scenes.test_exch import CLASSIC, declared
+from conformance.drive.scenes.props import reopen
+from conformance.drive.scenes.test_exch import CLASSIC
 from conformance.drive.scenes.test_queue import elsewhere, typed
 from conformance.drive.stage import Stage
 
@@ -57,20 +57,6 @@ def test_long_names_of_queues(stage: Stage) -> None:
             stage.quiesce()
 
 
-@rule("EXCH-019", queue_types=CLASSIC)
-def test_plain_names_of_exchanges(stage: Stage) -> None:
-    """All signs that the text lets them have, and as many octets."""
-    channel = stage.channel()
-    for name in (of_length(stage, 0, SIGNS), of_length(stage, 127, SIGNS), of_length(stage, 127)):
-        channel.find_exchange(name)
-        reopen(stage, channel)
-        stage.belongings.exchanges[name] = None
-        channel.declare_exchange(name, "direct")
-        stage.quiesce()
-        if channel.state != "open":
-            reopen(stage, channel)
-
-
 @rule("QUEUE-028", queue_types=CLASSIC)
 def test_deleting_the_last_queue(stage: Stage) -> None:
     """Where the channel has declared two, one and none; then the queues are looked for."""
@@ -86,34 +72,6 @@ def test_deleting_the_last_queue(stage: Stage) -> None:
         stage.quiesce()
     idle.delete("")
     stage.quiesce()
-
-
-@rule("BIND-010", queue_types=CLASSIC)
-def test_unbinding_the_last_queue(stage: Stage) -> None:
-    """Where the channel has declared one and none; then a message is published to the exchange."""
-    queue, exchange, publisher = stage.queue(), declared(stage), confirming(stage)
-    for key in ("red", "blue"):
-        stage.bind(queue, exchange, key)
-    channel = stage.channel()
-    channel.declare(queue, passive=True)
-    channel.unbind("", exchange, "red")
-    stage.quiesce()
-    for key in ("red", "blue"):
-        publisher.publish(key, exchange=exchange)
-    stage.quiesce()
-    stage.channel().unbind("", exchange, "blue")
-    stage.quiesce()
-
-
-@rule("BIND-016", queue_types=CLASSIC)
-def test_long_keys(stage: Stage) -> None:
-    """As many octets as there can be, of letters that are one octet and of such that are two; a message for each."""
-    queue, exchange, channel = stage.queue(), declared(stage), confirming(stage)
-    for key in ("k" * SHORT_STRING, "ü" * (SHORT_STRING // 2)):
-        channel.bind(queue, exchange, key)
-        stage.quiesce()
-        channel.publish(key, exchange=exchange)
-        stage.quiesce()
 
 
 @rule("QUEUE-035", queue_types=CLASSIC)
