@@ -268,6 +268,10 @@ class Connection:
 
     # -- the ends
 
+    def refuse(self, channel: Channel, error: AmqpException, offender: tuple[int, int]) -> None:
+        """The peer has made a mistake that costs the channel."""
+        self.close_channel(channel, error, offender)
+
     def close_channel(self, channel: Channel, error: AmqpException, offender: tuple[int, int]) -> None:
         self.intake.assemblies.pop(channel.number, None)
         channel.fail()

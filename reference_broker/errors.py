@@ -21,10 +21,14 @@ class AmqpException(Exception):
         self.offender = offender
 
     def reply_text(self, vhost: str = "/") -> str:
+        """As much of the text as a short string can hold."""
+        return self.whole_text(vhost).encode()[:255].decode(errors="ignore")
+
+    def whole_text(self, vhost: str = "/") -> str:
         full = f"{self.code.text} - {self.text}" if self.text else self.code.text
         if vhost != "/":
             full = full.replace("vhost '/'", f"vhost '{vhost}'")
-        return full.encode()[:255].decode(errors="ignore")
+        return full
 
 
 class ChannelException(AmqpException):

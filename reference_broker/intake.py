@@ -94,7 +94,7 @@ class Intake:
                     self.beside_channels(frame)
             except ChannelException as error:
                 self.gather(False)
-                connection.close_channel(connection.channels[frame.channel], error, self.offender(frame))
+                connection.refuse(connection.channels[frame.channel], error, self.offender(frame))
             except ConnectionException as error:
                 self.gather(False)
                 connection.close(error, self.offender(frame))

@@ -1,4 +1,4 @@
-"""QUEUE-015: for which queue does the empty name stand?
+"""QUEUE-015, QUEUE-028, BIND-010: for which queue does the empty name stand?
 
     python last_queue.py amqp://guest:guest@localhost:5672/%2F ...
 
@@ -13,13 +13,26 @@ import uuid
 
 import wire
 
+DELETE = wire.method(2, wire.DELETE, bytes(2) + wire.short("") + bytes(1))
+UNBIND = wire.method(2, (50, 50), bytes(2) + wire.short("") + wire.short("amq.direct") + wire.short("k") + wire.table())
 PURGE = wire.method(2, (50, 30), bytes(2) + wire.short("") + bytes(1))
 SENT = {
     "get on the same channel": (False, wire.get(1, "")),
     "get on another channel": (False, wire.get(2, "")),
     "purge on another channel": (False, PURGE),
+    "delete on another channel": (False, DELETE),
+    "unbind on another channel": (False, UNBIND),
     "get on another connection": (True, wire.get(2, "")),
     "get on the same channel, opened again": (False, wire.get(1, "")),
+}
+
+
+NAMES = {
+    wire.GET_OK: "the message",
+    wire.GET_EMPTY: "get-empty",
+    wire.DELETE_OK: "delete-ok",
+    (50, 31): "purge-ok",
+    (50, 51): "unbind-ok",
 }
 
 
@@ -45,7 +58,7 @@ def outcome(url: str, apart: bool, sent: bytes, again: bool = False) -> str:
         return "nothing"
     if found[1] == wire.CHANNEL_CLOSE:
         return f"channel.close {wire.reason(found[2]).split(' - ')[0]}"
-    return {wire.GET_OK: "the message", wire.GET_EMPTY: "get-empty", (50, 31): "purge-ok"}.get(found[1], str(found[1]))
+    return NAMES.get(found[1], str(found[1]))
 
 
 def main() -> None:

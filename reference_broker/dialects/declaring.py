@@ -6,12 +6,16 @@ from collections.abc import Collection
 from typing import Any
 
 from codec import methods as m
+from codec.errors import ReplyCode
 from codec.values import FieldTable
 from reference_broker.arguments import Arguments, invalid, wrong_type
 from reference_broker.dialects.kinds import Behaviour, does
+from reference_broker.errors import ConnectionException
 
 BEHAVIOURS: list[Behaviour] = []
 TIMEOUT, MODE = "x-consumer-timeout", "x-queue-mode"
+LONGEST = 251
+"""Characters of a quorum queue's name that have room in the name of a process, beside its virtual host."""
 
 
 @does(
@@ -47,3 +51,11 @@ class LazyQueues(Arguments):
 class ServerNamedQuorum(Arguments):
     def check_name(self, method: m.QueueDeclare) -> None:
         """Any is good."""
+
+
+@does("arguments", BEHAVIOURS, "declares.long-quorum-names", "a long name of a quorum queue costs all", until="3.8")
+class LongQuorumNames(Arguments):
+    def check_quorum(self, method: m.QueueDeclare) -> None:
+        super().check_quorum(method)
+        if len(method.queue) > LONGEST:
+            raise ConnectionException(ReplyCode.INTERNAL_ERROR, offender=(0, 0))

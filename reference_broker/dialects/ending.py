@@ -8,11 +8,12 @@ from codec.methods import BasicDeliver
 from reference_broker.channel import Channel, failed
 from reference_broker.connection import Connection
 from reference_broker.dialects.kinds import Behaviour, does
-from reference_broker.errors import ConnectionException
+from reference_broker.errors import AmqpException, ConnectionException
 from reference_broker.prefetch import Consumer
 from reference_broker.queue import Queue
 
 BEHAVIOURS: list[Behaviour] = []
+LONGEST = 255
 
 
 @does(
@@ -103,3 +104,18 @@ class DeliveriesFollowCancelOk(Channel):
 class CancelOkCrashes(Channel):
     def unasked(self) -> ConnectionException:
         return ConnectionException(ReplyCode.INTERNAL_ERROR, offender=(0, 0))
+
+
+@does(
+    "connection",
+    BEHAVIOURS,
+    "ends.long-text-costs-all",
+    "a text is cut to 255 characters; where these are more octets, what was to cost the channel costs the connection",
+    since="4.0",
+)
+class LongTextCostsAll(Connection):
+    def refuse(self, channel: Channel, error: AmqpException, offender: tuple[int, int]) -> None:
+        if len(error.whole_text(self.vhost.name)[:LONGEST].encode()) > LONGEST:
+            self.close(ConnectionException(ReplyCode.INTERNAL_ERROR), (0, 0))
+        else:
+            super().refuse(channel, error, offender)

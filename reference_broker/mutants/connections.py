@@ -12,7 +12,7 @@ from reference_broker.errors import AmqpException
 from reference_broker.intake import Inbound, Intake
 from reference_broker.lifecycle import Phase
 from reference_broker.message import FRAME_OVERHEAD
-from reference_broker.mutants.kinds import changes, replaces
+from reference_broker.mutants.kinds import changes, memory, replaces
 from reference_broker.outbox import Outbound
 from reference_broker.parts import Parts
 
@@ -201,6 +201,16 @@ def all_of_a_user(self: Connection, error: AmqpException, offender: tuple[int, i
 @replaces("connection.beat", "connections.no-heartbeats", "no heartbeats are sent", "CONN-022")
 def no_heartbeats(self: Connection) -> None:
     self.wrote_at = self.broker.peers_clock.now
+    Connection.beat(self)
+
+
+@replaces(
+    "connection.beat", "connections.first-heartbeat-late", "the first heartbeat comes after ten intervals", "CONN-022"
+)
+def first_heartbeat_late(self: Connection) -> None:
+    now = self.broker.peers_clock.now
+    if now - memory(self, "tuned", lambda: now) < 10 * self.heartbeat:
+        self.wrote_at = now
     Connection.beat(self)
 
 

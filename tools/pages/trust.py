@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import sys
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -28,7 +27,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "trust.md"
 SECTIONS = {"--strangers": strangers_page, "--machine-made": mutation_page, "--naming": naming_page}
 TITLE = "## Mutants of the reference broker"
 SEEDS = 5
-ELSEWHERE = Path(__file__).with_name("field_bugs.toml")
+FIELD = "[Bugs of real brokers](field-bugs.md) has them one by one, and those that no mutant imitates, with the reason."
 
 _HEAD = """\
 # Can the suite be trusted?
@@ -102,20 +101,10 @@ def _wire(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _field(document: Mapping[str, Any]) -> Iterator[str]:
-    yield "Bugs that users of real brokers have reported. Mutants imitate these:\n"
-    yield "| report | mutants | found |\n|---|---|---|"
-    for link, found in field_bugs(document["mutants"]).items():
-        names = ", ".join(row["name"] for row in document["mutants"] if row["field"] == link)
-        yield f"| <{link}> | {names} | {'yes' if found else '**no**'} |"
-    yield "\nNo mutant imitates these:\n\n| report | what happened | why no mutant imitates it |\n|---|---|---|"
-    for bug in elsewhere():
-        yield f"| <{bug['link']}> | {bug['says']} | {bug['reason']} |"
-
-
-def elsewhere() -> list[dict[str, str]]:
-    """The bugs that no mutant imitates: link, says, reason."""
-    listed: list[dict[str, str]] = tomllib.loads(ELSEWHERE.read_text(encoding="utf-8"))["elsewhere"]
-    return listed
+    """Where the reports are told, each with its mutants and what killed them."""
+    bugs = field_bugs(document["mutants"])
+    yield f"{len(bugs)} reports of users are imitated by mutants above, and {sum(bugs.values())} of them are found."
+    yield FIELD
 
 
 def alone(section: ModuleType) -> int:

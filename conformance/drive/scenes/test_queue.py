@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codec import Method
+from codec import Method, values
 from codec import methods as m
 from conformance.drive.channel import Channel
 from conformance.drive.drivers.raw import RawConnection
@@ -17,6 +17,11 @@ LENGTH = "x-max-length"
 def typed(stage: Stage, **arguments: object) -> dict[str, object]:
     """Arguments of a declaration, with the type of queue that the stage is about."""
     return {**({"x-queue-type": stage.queue_type} if stage.profile.typed else {}), **arguments}
+
+
+def delete_if(channel: Channel, queue: str, *, unused: bool = False, empty: bool = False) -> None:
+    """By this channel, on these conditions."""
+    channel.send(m.QueueDelete(channel.number, queue=queue, if_unused=unused, if_empty=empty))
 
 
 def elsewhere(stage: Stage) -> Channel:
@@ -71,12 +76,19 @@ def test_queues_are_found_by_name(stage: Stage) -> None:
 
 @rule("QUEUE-003")
 def test_the_same_queue_again(stage: Stage) -> None:
-    """With messages in it, which are still there: on this connection and on another."""
+    """With messages in it, which are still there: on this connection and on another. A limit comes in one octet, and in
+    eight."""
     queue = stocked(stage, 2)
     for channel in (stage.channel(), elsewhere(stage)):
         channel.declare(queue, arguments=typed(stage))
         stage.quiesce()
     stage.fetch(stage.channel(), queue, 2)
+    if stage.offers(LENGTH):
+        limited, channel, given = stage.queue({LENGTH: 10}), stage.channel(), values.table(typed(stage))
+        for letter in ("b", "l"):
+            arguments = [*given, (LENGTH, letter, 10)]
+            channel.send(m.QueueDeclare(channel.number, queue=limited, durable=True, arguments=arguments))
+            stage.quiesce()
 
 
 @rule("QUEUE-004", queue_types=CLASSIC)

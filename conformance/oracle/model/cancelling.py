@@ -171,6 +171,7 @@ def end(channel: Channel, consumer: Consumer, how: str, at: int) -> None:
     ended = Ended(tag, consumer.source, how, at, consumer.asked, consumer.noticed)
     memory.consumer_ended(channel, ended)
     channel.bereaved = channel.bereaved or how == NOTIFIED
+    consumer.source.parted += how in (CANCELLED, SILENT)
     channel.unrested.append(ended)
     if not consumer.full():
         consumer.source.left[how] = at

@@ -34,6 +34,7 @@ EVERYWHERE = ""
 LARGER_MIN = 8192
 """Octets of the least frame, where tokens do not fit into that of the texts."""
 YOUNG = 2_000_000_000
+USUAL_NAME = 127
 """Nanoseconds: so young is a queue that was declared right before. Measured: half a second is, a second is not."""
 
 
@@ -249,7 +250,7 @@ def _got(model: Model, connection: Connection, event: Event) -> Found:
 def _deleted(model: Model, connection: Connection, event: Event) -> Found:
     if event.direction != TO_BROKER:
         return
-    yield from _unopened(model, connection, event)
+    yield from _about_queue(model, connection, event)
     yield EVERYWHERE, "queue-deleted"
     for one in model.connections.values():
         for channel in one.channels.values():
@@ -268,7 +269,9 @@ def _deleted(model: Model, connection: Connection, event: Event) -> Found:
 
 def _declared(model: Model, connection: Connection, event: Event) -> Found:
     yield from _unopened(model, connection, event)
-    name = event.queue or ""
+    name, channel = event.queue or "", connection.channels.get(event.channel)
+    if channel is not None and len(name.encode()) > USUAL_NAME:
+        yield from _on(channel, "long-queue-name")
     known, arguments = model.queues.get(name), event.args.get("arguments") or {}
     if "passive" in event.flags:
         return
@@ -422,5 +425,5 @@ _HANDLERS: Mapping[str, Callable[[Model, Connection, Event], Found]] = {
     "basic.get": _got,
     "queue.purge": _about_queue,
     "queue.bind": _about_queue,
-    "queue.unbind": _unopened,
+    "queue.unbind": _about_queue,
 }

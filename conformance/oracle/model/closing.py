@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
+from conformance.oracle import topology
 from conformance.oracle.model import endings, opening, timeouts
 from conformance.oracle.model.channels import CLOSED, CLOSING, FAILING, Channel
 from conformance.oracle.model.connections import Connection
@@ -33,6 +34,7 @@ Facts = Iterator[Fact]
 Ids = tuple[int, int]
 
 SETTLES: frozenset[Ids] = frozenset({(60, 80), (60, 90), (60, 120)})
+NOT_FOUND = 404
 NAMED_TAG = re.compile(r"delivery[ -]tag:? \[?(-?\d+)")
 
 
@@ -72,6 +74,7 @@ def close_channel(model: Model, connection: Connection, event: Event) -> Facts:
         endings.shake(channel)
     else:
         yield ClosedUnasked(event, channel, suspect(channel, event))
+        _not_found(model, channel, event)
         endings.shake(channel)
     if channel.state != FAILING:
         endings.release(channel, event.seq)
@@ -79,6 +82,15 @@ def close_channel(model: Model, connection: Connection, event: Event) -> Facts:
     channel.end = channel.end or "error"
     channel.state, channel.close_seen, channel.discarding = CLOSED, event.seq, True
     connection.failed[event.channel] = channel
+
+
+def _not_found(model: Model, channel: Channel, event: Event) -> None:
+    """What the only declaration under way has looked for is not there."""
+    if model.open or event.args.get("reply_code") != NOT_FOUND:
+        return
+    named = [one for one in channel.pending() if (one.class_id, one.method_id) == ids_of(event)]
+    if len(named) == 1 and named[0].change is not None:
+        topology.not_found(model.topology, channel.connection.vhost, named[0].change)
 
 
 def earlier(channel: Channel, event: Event) -> bool:

@@ -91,6 +91,12 @@ def end_receivers(channel: Channel, at: int) -> None:
             queue.end(receiver, at, blind=True)
 
 
+def part(channel: Channel) -> None:
+    """The broker agrees to the end of the channel, which its client has asked for: its consumers are no more."""
+    for consumer in channel.consumers.values():
+        consumer.source.parted += 1
+
+
 def prove_release(channel: Channel, at: int) -> None:
     """Close-ok: what the channel held is back, where the profile lets us conclude that."""
     for copy in channel.released:

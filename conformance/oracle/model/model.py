@@ -259,6 +259,7 @@ class Model:
             channel.lapsed.clear()
             channel.unsynced.clear()
             endings.end_receivers(channel, event.seq)
+            endings.part(channel)
             channel.close_answered = event.seq
         yield Parted(event, connection)
         closing.lose_connection(connection, event.seq)

@@ -119,6 +119,10 @@ class Queue:
     """How many messages are PROVISIONAL."""
     held: int = 0
     """How many messages are OUT."""
+    joined: int = 0
+    """How many consumers were asked for."""
+    parted: int = 0
+    """How many of them have certainly ended, because their client wanted that."""
     left: dict[str, int] = field(default_factory=dict)
     """When a consumer of it that had room last ended in each way, where its channel lives on."""
     losers: set[str] = field(default_factory=set)

@@ -113,8 +113,12 @@ def _reply(model: Model, channel: Channel, event: Event) -> Facts:
     if request.change is not None:
         request.change.known = event.seq
         declaring.answered(model, event, request)
+        if not model.open:
+            there = not method.endswith(".delete")
+            topology.answered(model.topology, channel.connection.vhost, request.change, there=there)
         if event.queue and not model.open:
             topology.name_queue(model.topology, channel, event.queue, request.change)
+            topology.granted(model.topology, channel, event.queue, request.change)
     if method == "basic.consume":
         _consuming(channel, event, request)
     elif method == "basic.cancel":
@@ -177,6 +181,7 @@ def _close_ok(model: Model, channel: Channel, event: Event) -> Facts:
         yield from proven(channel, request.seq, event)
         endings.prove_release(channel, event.seq)
         endings.end_receivers(channel, event.seq)
+        endings.part(channel)
     channel.state = CLOSED
     channel.close_sent, channel.close_answered = 0, event.seq
     if not crossed:

@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from conformance.oracle.model.queues import Queue
 
 Handler = Callable[["Model", Channel, Event], None]
+LONG = 256
+"""From so many messages on the purge of a queue is work."""
 SETTLING = frozenset({"basic.ack", "basic.nack", "basic.reject"})
 
 
@@ -119,7 +121,7 @@ def _user(event: Event) -> str:
 def _carry_out(model: Model, channel: Channel, event: Event, earlier: int) -> None:
     """A method that the broker handles: what it needs is weighed before it has any effect. The empty name stands for
     the last queue that the channel declared. `earlier` is the same method before, if that may not be handled yet."""
-    stock = stock_of(model, event) if event.method == "queue.delete" else None
+    stock = stock_of(model, event) if event.method == "queue.delete" or event.has("passive") else None
     must = None if model.open else topology.weigh(topology.Asked(model.topology, channel, event, model.profile, stock))
     if isinstance(must, topology.Refusal):
         _refuse(channel, event, must)
@@ -277,6 +279,7 @@ def _consume(model: Model, channel: Channel, event: Event) -> None:
     )
     receiver.consumer = consumer
     channel.joined += 1
+    queue.joined += 1
     timeouts.started(model, channel, consumer, event)
     error = windows.refuses(model, channel, event, queue)
     if error is not None:
@@ -406,6 +409,7 @@ def _delete(model: Model, channel: Channel, event: Event) -> None:
 def _purge(model: Model, channel: Channel, event: Event) -> None:
     queue = model.queues.get(event.queue or "")
     census = counts.asked(model, queue, event)
+    long = queue is not None and len(queue.fresh) >= LONG
     if queue is not None:
         queue.doubt()
         queue.purged = event.seq
@@ -413,6 +417,7 @@ def _purge(model: Model, channel: Channel, event: Event) -> None:
     request = requests.request(channel, event)
     if request is not None:
         request.source, request.census = queue, counts.sent(census)
+        request.rule = "QUEUE-034" if long else ""
 
 
 def _declare(model: Model, channel: Channel, event: Event) -> None:

@@ -45,6 +45,10 @@ class Stock:
         certain = self._known() and all(_consumes(one) for one in self.queue.receivers)
         return len(self.queue.receivers) if certain else -1
 
+    def abandoned(self) -> bool:
+        """Has it had consumers, and have all of them ended because their clients wanted that?"""
+        return self._known() and 0 < self.queue.joined == self.queue.parted
+
     def _known(self) -> bool:
         queue = self.queue
         return bool(queue.declared) and queue.kind == "classic" and not (queue.opaque or queue.deleted)

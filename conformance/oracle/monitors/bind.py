@@ -13,6 +13,7 @@ from conformance.oracle.topology.state import Exchange, NamedQueue
 
 NO_QUEUE, NO_EXCHANGE, NO_END = "BIND-001", "BIND-002", "BIND-003"
 AGAIN, NOT_BOUND, DEFAULT, BOUND, SEVERAL = "BIND-004", "BIND-005", "BIND-006", "BIND-008", "BIND-009"
+GONE = "BIND-011"
 ENOUGH = 3
 ENDS = "source", "destination"
 
@@ -84,6 +85,13 @@ def not_bound(asked: Asked) -> bool:
     source, to = _pair(asked)
     both = source is not None and to is not None and source.there_for(asked.actor) and to.there_for(asked.actor)
     return bool(both) and _binding(asked) is False
+
+
+@grants(GONE, "queue.unbind", "exchange.unbind")
+def gone(asked: Asked) -> bool:
+    """One of its ends, or both, have certainly been deleted; the other is there."""
+    ends = _pair(asked)
+    return None not in ends and any(one is not None and one.there_for(asked.actor) is False for one in ends)
 
 
 def _pair(asked: Asked) -> tuple[Exchange | None, NamedQueue | Exchange | None]:

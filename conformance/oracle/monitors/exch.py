@@ -147,6 +147,9 @@ def same(asked: Asked) -> bool:
 @grants(FOUND, "exchange.declare")
 def found(asked: Asked) -> bool:
     """It is looked for, and there."""
+    exchange = asked.exchange()
+    if exchange is None or exchange.made.outlasts:
+        return False  # of that another rule speaks
     return asked.event.has("passive") and asked.event.exchange not in PREDECLARED and asked.exchange_there() is True
 
 

@@ -44,6 +44,7 @@ LIMITS = ("x-max-length", "x-message-ttl", "x-expires")
 LINE_BREAKS = frozenset("\r\n")
 """RabbitMQ takes them out of names."""
 MOST = 1024
+USUAL = 127
 
 
 def _passive(asked: Asked) -> bool:
@@ -63,8 +64,16 @@ def orphaned(asked: Asked) -> bool | None:
 
 @refuses(MISSING, DECLARE, code=404, what="a passive declaration of a queue that does not exist")
 def missing(asked: Asked) -> bool | None:
-    """Is there no such queue, where it must be there? Of nowait another family speaks."""
-    return absent(asked.queue_there()) if _passive(asked) and not asked.event.has("no_wait") else False
+    """Is there no such queue, where it must be there? Of nowait another family speaks, and of long names another
+    rule."""
+    if not _passive(asked) or asked.event.has("no_wait") or lengthy(asked.event.queue or ""):
+        return False
+    return absent(asked.queue_there())
+
+
+def lengthy(name: str) -> bool:
+    """Is it longer than the text lets names be?"""
+    return len(name.encode()) > USUAL
 
 
 @refuses(LOCKED, *USES, code=405, what="the use of a queue that is exclusive to another connection")
@@ -179,7 +188,9 @@ def not_empty(asked: Asked) -> bool | None:
 @grants(FOUND, DECLARE)
 def found(asked: Asked) -> bool:
     """It is looked for, and there, with no argument that the broker refuses wherever it comes."""
-    known = all(name in COMPARED and name not in asked.profile.refused for name in _given(asked))
+    queue, known = asked.queue(), all(name in COMPARED and name not in asked.profile.refused for name in _given(asked))
+    if queue is None or queue.heir or queue.made.outlasts or (queue.auto_delete and queue.used):
+        return False  # of those other rules speak
     return _passive(asked) and known and asked.queue_there() is True
 
 

@@ -96,7 +96,7 @@ def connection_lost_over_a_mistake(fact: ConnectionFailed, notes: Notes) -> None
         for channel in fact.connection.channels.values()
         if channel.method_error is not None and not channel.close_seen
     ]
-    if len(over) == 1 and ids_of(event) == (over[0].class_id, over[0].method_id):
+    if len(over) == 1 and (ids_of(event) == (over[0].class_id, over[0].method_id) or _alone(fact, over[0].seq)):
         for rule in (over[0].rule, "ERR-004"):
             notes.find(
                 rule,
@@ -105,6 +105,13 @@ def connection_lost_over_a_mistake(fact: ConnectionFailed, notes: Notes) -> None
                 f"connection: {closing(event.args)}",
                 over[0].seq,
             )
+
+
+def _alone(fact: ConnectionFailed, seq: int) -> bool:
+    """Does the close name no method, while the broker has nothing else to do than to refuse this one?"""
+    pending = [one.seq for channel in fact.connection.channels.values() for one in channel.pending()]
+    waits = any(channel.unconfirmed for channel in fact.connection.channels.values())
+    return ids_of(fact.event) == (0, 0) and not waits and not [one for one in pending if one != seq]
 
 
 @judges(Answered)
@@ -134,6 +141,8 @@ def connection_denied(fact: ConnectionFailed, notes: Notes) -> None:
         return
     pending = [one for channel in fact.connection.open_channels() for one in channel.pending()]
     request = _blamed(pending, ids_of(event))
+    if request is None and pending and _alone(fact, pending[0].seq):
+        request = pending[0]
     if request is not None:
         for rule in request.claims:
             notes.find(

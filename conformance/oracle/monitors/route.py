@@ -43,11 +43,24 @@ RULES = {
     ways.FORMER: "BIND-007",
     ways.EMPTY: "ROUTE-016",
     ways.FORM_X: "ROUTE-017",
+    ways.APART: "BIND-012",
+    ways.UNTIED: "BIND-013",
+    ways.LEFT: "BIND-014",
+    ways.KEPT: "EXCH-024",
 }
 ELSEWHERE = "ROUTE-015"
 """A queue gets nothing from an exchange to which it was never bound."""
 ALL_RULES = (*RULES.values(), ELSEWHERE)
-NEAREST = (ways.UNBOUND, ways.ALTERNATE, ways.CYCLE, ways.ONWARD)
+NEAREST = (
+    ways.LEFT,
+    ways.KEPT,
+    ways.APART,
+    ways.UNTIED,
+    ways.UNBOUND,
+    ways.ALTERNATE,
+    ways.CYCLE,
+    ways.ONWARD,
+)
 """Where several ways are at stake, these say more than the type of the last exchange."""
 MESSAGES = 1024
 """Of so many publishes the ways are remembered."""
@@ -212,5 +225,5 @@ def never_came(fact: Missing, notes: Notes) -> None:
 
 def _rules(labels: Iterable[str]) -> list[str]:
     """The rules of these ways, the one that says most first."""
-    ordered = sorted(labels, key=lambda label: label not in NEAREST)
+    ordered = sorted(labels, key=lambda label: NEAREST.index(label) if label in NEAREST else len(NEAREST))
     return [RULES[label] for label in ordered]

@@ -29,6 +29,8 @@ REPLIES = {
     "tx.rollback": "TX-002",
 }
 """The rule that a missing answer comes nearest to; of other methods it is ERR-014."""
+ANY_METHOD = ("ERR-014", "QUEUE-034")
+"""Rules that speak of nothing else than an answer."""
 
 
 @judges(
@@ -76,7 +78,7 @@ def hard_mistake_let_pass(fact: Unanswered, notes: Notes) -> None:
         )
 
 
-@judges(Unanswered, "ERR-004", "ERR-007", "ERR-008", "ERR-014", "RQ-014")
+@judges(Unanswered, "ERR-004", "ERR-007", "ERR-008", "ERR-014", "QUEUE-034", "RQ-014")
 def reply_missing(fact: Unanswered, notes: Notes) -> None:
     """A synchronous method without its answer."""
     owed = fact.obligation
@@ -88,7 +90,7 @@ def reply_missing(fact: Unanswered, notes: Notes) -> None:
     named = fact.request.rule if fact.request else ""
     near = REPLIES.get(method, "") if _speaks_of(method, channel) else ""
     rule = "ERR-004" if harmed else named or near or "ERR-014"
-    certain = (harmed and method != "basic.get") or bool(near) or (rule == "ERR-014" and _plain(channel))
+    certain = (harmed and method != "basic.get") or bool(near) or (rule in ANY_METHOD and _plain(channel))
     if channel is not None and channel.unproven and not harmed and not channel.unproven[-1].refusal:
         rule, certain = fate.of_refused(channel.unproven[-1]), False
     crossed = channel.close_seen if channel is not None and method == "channel.close" else 0

@@ -8,7 +8,15 @@ from conformance.oracle.topology.matching import Message
 from conformance.oracle.topology.preconditions import Asked, Grant, Refusal, weigh
 from conformance.oracle.topology.routing import MISSING, UNKNOWN, Route, route
 from conformance.oracle.topology.state import Binding, Change, Exchange, NamedQueue, Topology
-from conformance.oracle.topology.transitions import apply, forget_all, forget_queue, name_queue
+from conformance.oracle.topology.transitions import (
+    answered,
+    apply,
+    forget_all,
+    forget_queue,
+    granted,
+    name_queue,
+    not_found,
+)
 
 __all__ = [
     "MISSING",
@@ -24,11 +32,14 @@ __all__ = [
     "Refusal",
     "Route",
     "Topology",
+    "answered",
     "apply",
     "explain",
     "forget_all",
     "forget_queue",
+    "granted",
     "name_queue",
+    "not_found",
     "route",
     "weigh",
 ]

@@ -16,9 +16,12 @@ ALL, ANY, HEADERS_X, FORM_X = "headers all", "headers any", "headers x-", "heade
 EMPTY = "topic, empty word"
 ONWARD, TWICE, CYCLE, ALTERNATE = "onward", "twice", "cycle", "alternate"
 UNBOUND, SPARED, FORMER = "unbound", "spared", "former"
+APART, UNTIED = "told apart by arguments", "exchanges unbound"
+LEFT, KEPT = "left behind", "kept"
 """Ways, and what bars one: a binding that was removed, an alternate exchange that is not needed, and a binding of
 something that was deleted and has a namesake. Where another binding of a queue was removed, that one still leads there
-is at stake as well."""
+is at stake as well: be it one that only its arguments tell apart, be it one between exchanges. So it is where the
+connection that bound the queue has ended, and where the exchange was declared again."""
 
 
 @dataclass(slots=True)
@@ -60,11 +63,12 @@ class _Walk:
             matches = MATCHERS[exchange.kind](binding.key, binding.arguments, self._message)
             if matches and binding.stands_for(self._actor):
                 matched = True
-                beside = [UNBOUND] if any(one.removed and one.to is binding.to for one in exchange.bindings) else []
-                self._take(binding, (*ways, way, *beside))
-            elif isinstance(binding.to, NamedQueue) and binding.to.there_for(self._actor):
-                why = UNBOUND if matches else ONWARD if ONWARD in ways else way
+                self._take(binding, (*ways, way, *self._beside(exchange, binding)))
+            elif binding.to.there_for(self._actor) and isinstance(binding.to, NamedQueue):
+                why = gone_of(exchange, binding) if matches else ONWARD if ONWARD in ways else way
                 self.result.barred.setdefault(binding.to.name, why)
+            elif binding.to.there_for(self._actor) and matches:
+                self._bar(binding.to, UNTIED)
             elif matches:
                 self._outlive(binding)
         for binding in exchange.former:
@@ -74,7 +78,7 @@ class _Walk:
         if alternate is None or alternate in self._met:
             return
         if matched:
-            self._spare(alternate)
+            self._bar(alternate, SPARED)
         else:
             self.through(alternate, (*ways, ALTERNATE))
 
@@ -95,15 +99,34 @@ class _Walk:
         if isinstance(binding.to, NamedQueue) and queue is not None and queue.there_for(self._actor):
             self.result.barred.setdefault(queue.name, FORMER)
 
-    def _spare(self, alternate: Exchange) -> None:
-        for binding in alternate.bindings:
+    def _bar(self, exchange: NamedQueue | Exchange, why: str) -> None:
+        """No way leads to this exchange, so none leads to its queues."""
+        for binding in exchange.bindings if isinstance(exchange, Exchange) else ():
             if isinstance(binding.to, NamedQueue) and binding.to.there_for(self._actor):
-                self.result.barred.setdefault(binding.to.name, SPARED)
+                self.result.barred.setdefault(binding.to.name, why)
+
+    def _beside(self, exchange: Exchange, binding: Binding) -> list[str]:
+        """What else is at stake where this binding still leads there."""
+        found = [LEFT] if binding.added.outlasts else []
+        if exchange.again is not None and exchange.again.known > binding.added.sent:
+            found.append(KEPT)
+        removed = [one for one in exchange.bindings if one.removed and one.to is binding.to]
+        if any(one.key == binding.key for one in removed):
+            found.append(APART)
+        elif removed:
+            found.append(UNBOUND if isinstance(binding.to, NamedQueue) else UNTIED)
+        return found
 
     def _alternate(self, exchange: Exchange) -> Exchange | None:
         if exchange.alternate is None:
             return None
         return self._topology.exchange(self._actor.connection.vhost, exchange.alternate)
+
+
+def gone_of(exchange: Exchange, binding: Binding) -> str:
+    """What the removal of this binding is an example of."""
+    others = (one for one in exchange.bindings if one is not binding and one.to is binding.to)
+    return APART if any(one.key == binding.key and not one.removed for one in others) else UNBOUND
 
 
 def way_of(exchange: Exchange, binding: Binding, key: str) -> str:

@@ -15,7 +15,7 @@ from typing import Literal, Protocol
 from conformance.catalogue.profiles import Profile
 from conformance.history.events import Event
 from conformance.oracle.topology.rights import Granted
-from conformance.oracle.topology.state import Actor, Exchange, NamedQueue, Topology
+from conformance.oracle.topology.state import Actor, Exchange, NamedQueue, Thing, Topology
 
 Scope = Literal["channel", "connection"]
 ACCESS_REFUSED = 403
@@ -27,6 +27,8 @@ class Stock(Protocol):
     def filled(self) -> bool | None: ...
 
     def consumed(self) -> bool | None: ...
+
+    def abandoned(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +73,12 @@ class Asked:
         return self.topology.exchange(self.vhost, self.event.exchange or "" if name is None else name)
 
     def queue_there(self) -> bool | None:
-        """Is the queue that it names there?"""
+        """Is the queue that it names there? One that goes with its last consumer is, while it has one."""
         queue = self.queue()
-        return queue.there_for(self.actor) if queue is not None else None
+        if queue is None:
+            return None
+        used = queue.auto_delete and queue.owner is None and self.stock is not None and self.stock.consumed() is True
+        return Thing.there_for(queue, self.actor) if used else queue.there_for(self.actor)
 
     def exchange_there(self, name: str | None = None) -> bool | None:
         """Is the exchange that it names there?"""

@@ -58,13 +58,18 @@ class Actor(Protocol):
 class Change:
     """Something that the client declared, bound or removed; `known` is when an answer came, 0 before."""
 
-    by: object
+    by: Actor | None
     sent: int
     known: int = 0
 
     def certain_for(self, channel: object) -> bool:
         """Has the broker certainly done it when it handles what this channel sends now?"""
         return self.known > 0 or self.by is channel
+
+    @property
+    def outlasts(self) -> bool:
+        """Has the connection that asked for it ended, as the broker has agreed?"""
+        return self.by is not None and self.by.connection.left > 0
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -95,6 +100,8 @@ class NamedQueue(Thing):
     """The connection for which it is exclusive."""
     used: bool = False
     """It has had a consumer, as far as can be told: an auto-delete queue may be gone since."""
+    heir: bool = False
+    """An exclusive queue of another connection had its name before."""
 
     def there_for(self, actor: Actor) -> bool | None:
         there = Thing.there_for(self, actor)
@@ -122,6 +129,8 @@ class Exchange(Thing):
     """It has bindings that are not known."""
     former: list[Binding] = field(default_factory=list)
     """The bindings of the one that had its name before."""
+    again: Change | None = None
+    """It was declared again, as it is."""
 
     def there_for(self, actor: Actor) -> bool | None:
         there = Thing.there_for(self, actor)
@@ -172,7 +181,7 @@ Name = tuple[str, str]
 class Topology:
     """The tables of one history."""
 
-    __slots__ = ("exchanges", "last", "queues", "rights", "unnamed")
+    __slots__ = ("exchanges", "last", "queues", "rights", "sought", "unnamed")
 
     def __init__(self) -> None:
         self.exchanges: dict[Name, Exchange] = {}
@@ -181,6 +190,8 @@ class Topology:
         """The queue that each channel declared last: the one that an empty name stands for. Of the latest channels."""
         self.unnamed: dict[Change, NamedQueue] = {}
         """Queues whose name the broker chooses, until it tells."""
+        self.sought: dict[Change, Thing] = {}
+        """What is looked for and not known, until the answer comes: as it will be noted if it is not there."""
         self.rights = Rights()
 
     def exchange(self, vhost: str, name: str) -> Exchange | None:

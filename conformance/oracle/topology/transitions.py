@@ -1,7 +1,9 @@
 """What a client's methods do to the tables: one function for each method, the only place where they change.
 
 A method is applied when it is sent, and stays uncertain for other channels until it is answered. What the broker must
-refuse is not applied at all; the caller asks `preconditions` first.
+refuse is not applied at all; the caller asks `preconditions` first. Some answers tell more than that something was
+done: what is deleted, or looked for and not found, is not there, whatever was known of it; and an exclusive queue that
+was declared is this connection's.
 """
 
 from __future__ import annotations
@@ -11,10 +13,12 @@ from copy import deepcopy
 from typing import Any
 
 from conformance.history.events import Event
-from conformance.oracle.topology.state import Actor, Binding, Change, Exchange, NamedQueue, Topology
+from conformance.oracle.topology.state import Actor, Binding, Change, Exchange, NamedQueue, Thing, Topology
 
 LATEST = 1024
 """So many channels are remembered with the queue that they declared last, and so many queues without a name."""
+MOST = 4096
+"""Where so many things are known, nobody asks for what is not there."""
 Transition = Callable[[Topology, Actor, Event, Change], None]
 
 
@@ -32,6 +36,39 @@ def name_queue(topology: Topology, actor: Actor, name: str, change: Change) -> N
         queue.name = name
         topology.queues[actor.connection.vhost, name] = queue
         _remember(topology, actor, name)
+
+
+def granted(topology: Topology, actor: Actor, name: str, change: Change) -> None:
+    """declare-ok: a queue that was declared as exclusive belongs to nobody else, whatever had its name before."""
+    queue = topology.queue(actor.connection.vhost, name)
+    if queue is not None and queue.made is change and queue.owner is not None:
+        queue.doubtful = "x-expires" in queue.arguments
+
+
+def not_found(topology: Topology, vhost: str, change: Change) -> None:
+    """The channel was closed with 404 over this: it is not there, if the channel has asked for nothing else."""
+    if sum(one.by is change.by for one in topology.sought) == 1:
+        answered(topology, vhost, change, there=False)
+
+
+def answered(topology: Topology, vhost: str, change: Change, *, there: bool) -> None:
+    """What was asked for is there, or is not. Somebody may have asked for it meanwhile."""
+    thing = topology.sought.pop(change, None)
+    if there:
+        return
+    if isinstance(thing, NamedQueue):
+        topology.queues.setdefault((vhost, thing.name), thing)
+    elif isinstance(thing, Exchange):
+        topology.exchanges.setdefault((vhost, thing.name), thing)
+
+
+def _seek(topology: Topology, thing: Thing, change: Change) -> None:
+    """Something is looked for, or deleted, of which nothing is known. Names of the broker's own tell nothing to those
+    who cannot choose them."""
+    if not thing.name.startswith("amq.") and len(topology.queues) + len(topology.exchanges) < MOST:
+        thing.gone = Change(change.by, change.sent, known=change.sent)
+        topology.sought[change] = thing
+        _bound(topology.sought)
 
 
 def _remember(topology: Topology, actor: Actor, name: str) -> None:
@@ -60,10 +97,13 @@ def _declare_queue(topology: Topology, actor: Actor, event: Event, change: Chang
         return
     _remember(topology, actor, name)
     present = topology.queue(vhost, name)
+    if event.has("passive") and present is None:
+        _seek(topology, NamedQueue(name, change), change)
     if event.has("passive") or (present is not None and present.there_for(actor)):
         return
     queue = topology.queues[vhost, name] = _queue(name, actor, event, change)
     queue.doubtful = queue.doubtful or (present is not None and present.there_for(actor) is None)
+    queue.heir = present is not None and present.owner not in (None, actor.connection)
 
 
 def _queue(name: str, actor: Actor, event: Event, change: Change) -> NamedQueue:
@@ -81,9 +121,12 @@ def _queue(name: str, actor: Actor, event: Event, change: Change) -> NamedQueue:
 
 def _delete_queue(topology: Topology, actor: Actor, event: Event, change: Change) -> None:
     queue = topology.queue(actor.connection.vhost, event.queue or topology.last.get(actor, ""))
+    free = not (event.has("if_unused") or event.has("if_empty"))
+    if queue is None and event.queue and free:
+        _seek(topology, NamedQueue(event.queue, change), change)
     if queue is None or queue.gone is not None:
         return
-    if event.has("if_unused") or event.has("if_empty"):
+    if not free:
         queue.doubtful = True
     else:
         queue.gone = change
@@ -98,7 +141,11 @@ def _consume(topology: Topology, actor: Actor, event: Event, change: Change) -> 
 def _declare_exchange(topology: Topology, actor: Actor, event: Event, change: Change) -> None:
     name, vhost = event.exchange or "", actor.connection.vhost
     present = topology.exchange(vhost, name)
+    if event.has("passive") and present is None:
+        _seek(topology, Exchange(name, change), change)
     if event.has("passive") or (present is not None and present.there_for(actor)):
+        if present is not None and not event.has("passive"):
+            present.again = change
         return
     topology.exchanges[vhost, name] = Exchange(
         name,
@@ -115,6 +162,8 @@ def _declare_exchange(topology: Topology, actor: Actor, event: Event, change: Ch
 
 def _delete_exchange(topology: Topology, actor: Actor, event: Event, change: Change) -> None:
     exchange = topology.exchange(actor.connection.vhost, event.exchange or "")
+    if exchange is None and event.exchange and not event.has("if_unused"):
+        _seek(topology, Exchange(event.exchange, change), change)
     if exchange is None or exchange.gone is not None:
         return
     if event.has("if_unused") and topology.in_use(exchange, actor) is not False:
@@ -207,6 +256,7 @@ def forget_all(topology: Topology) -> None:
     topology.queues.clear()
     topology.last.clear()
     topology.unnamed.clear()
+    topology.sought.clear()
 
 
 TRANSITIONS: Mapping[str, Transition] = {

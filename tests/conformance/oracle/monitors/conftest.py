@@ -5,6 +5,7 @@
     1 < get-ok 2 m1 q redelivered x-delivery-count=1        with a header
     1 > publish key m1 exchange=x h.ink=red     to an exchange, with a header
     1 > bind q x key x-match=any ink=red        with arguments
+    1 > unbind - x key                          of the last queue that the channel declared
     1 > publish q m1 with={"priority":3,"headers":{"a":["I",1]}} split=1,3,2   with properties, in frames of these sizes
     - deadline replies          what the driver notes
     - joined c                  what an observer notes: of this connection the beginning is missing
@@ -93,6 +94,8 @@ class Words:
 
 
 def _value(text: str) -> object:
+    if text in ("true", "false"):
+        return text == "true"
     return int(text) if text.lstrip("-").isdigit() else text
 
 
@@ -208,7 +211,7 @@ SENT: dict[str, Maker] = {
         arguments=values.table(_table(w)),
     ),
     "unbind": lambda c, w: m.QueueUnbind(
-        c, queue=w.text(0), exchange=w.text(1), routing_key=w.text(2), arguments=values.table(_table(w))
+        c, queue=w.text(0).strip("-"), exchange=w.text(1), routing_key=w.text(2), arguments=values.table(_table(w))
     ),
     "bind-exchange": lambda c, w: m.ExchangeBind(c, 0, w.text(0), w.text(1), w.text(2)),
     "unbind-exchange": lambda c, w: m.ExchangeUnbind(c, 0, w.text(0), w.text(1), w.text(2)),

@@ -27,6 +27,7 @@ from conformance.oracle.topology.explaining import (
 class Link:
     vhost: str = "/"
     closing: int = 0
+    left: int = 0
     ended: int = 0
 
 

@@ -1,0 +1,89 @@
+"""What ends, what stays and what begins anew: sound and broken histories, and what races allow."""
+
+from __future__ import annotations
+
+from tests.support.tables import test_broken, test_lawful, test_sound
+
+__all__ = ["test_broken", "test_lawful", "test_sound"]
+
+FIND = "1 > declare q passive \n"
+NOT_FOUND, FOUND = "1 < closed 404 50 10 NOT_FOUND \n", "1 < declare-ok q \n"
+D = "d:1 > open \n d:1 < open-ok \n"
+LEAVES = "d:0 > bye \n d:0 < bye-ok \n"
+AUTO = "@open 1 \n 1 > declare q auto_delete \n 1 < declare-ok q \n @open 2 \n 2 > consume q c1 \n 2 < consume-ok c1 \n"
+CANCELLED = AUTO + "2 > cancel c1 \n 2 < cancel-ok c1 \n" + FIND
+CLOSED = AUTO + "2 > close \n 2 < close-ok \n" + FIND
+SECOND = AUTO + D + "d:1 > consume q c2 \n d:1 < consume-ok c2 \n 2 > cancel c1 \n 2 < cancel-ok c1 \n" + FIND
+OWNED = D + "d:1 > declare q exclusive \n d:1 < declare-ok q \n"
+HEIR = OWNED + LEAVES + "@open 1 \n 1 > declare q exclusive \n 1 < declare-ok q \n" + FIND
+ANEW = "@queue q \n @stock q m1 \n 90 > delete q \n 90 < delete-ok \n 90 > declare q durable \n"
+SHARED = D + "d:1 > declare q durable \n d:1 < declare-ok q \n"
+EXCHANGE = D + "d:1 > exchange x \n d:1 < exchange-ok \n"
+FIND_EXCHANGE = "@open 1 \n 1 > exchange x passive \n"
+NO_EXCHANGE = "1 < closed 404 40 10 NOT_FOUND"
+THERE = "@confirming 1 \n @queue q \n 90 > exchange x direct \n 90 < exchange-ok \n"
+BIND = "90 > bind q x key \n 90 < bind-ok \n"
+AGAIN = THERE + BIND + "90 > exchange x direct \n 90 < exchange-ok \n"
+BOUND_BY_D = THERE + D + "d:1 > bind q x key \n d:1 < bind-ok \n" + LEAVES
+SENT = "1 > publish key m1 exchange=x \n 1 < ack 1 \n"
+EMPTY = "@drain q \n - deadline drain q"
+INK = "90 > exchange h headers \n 90 < exchange-ok \n 90 > bind q h key ink=red \n 90 < bind-ok \n"
+APART = "@confirming 1 \n @queue q \n" + INK + "90 > bind q h key paper=red \n 90 < bind-ok \n"
+APART += "90 > unbind q h key ink=red \n 90 < unbind-ok \n"
+WET, DRY = (
+    "1 > publish key m1 exchange=h h.ink=red \n 1 < ack 1 \n",
+    "1 > publish key m1 exchange=h h.paper=red \n 1 < ack 1 \n",
+)
+ONWARD = THERE + "@exchange y q \n 90 > bind-exchange y x key \n 90 < bind-exchange-ok \n"
+UNTIED = ONWARD + "90 > unbind-exchange y x key \n 90 < unbind-exchange-ok \n"
+GONE = THERE + "90 > delete q \n 90 < delete-ok \n 90 > unbind q x key \n"
+DELETED = "@queue q \n 90 > delete q \n 90 < delete-ok \n"
+TAKEN = "@open 2 \n 2 > get q no_ack \n 2 < get-ok 1 m1 q"
+SOUND = {
+    "QUEUE-024": CANCELLED + NOT_FOUND,
+    "QUEUE-025": HEIR + FOUND,
+    "QUEUE-031": ANEW + "90 < declare-ok q",
+    "QUEUE-032": SHARED + LEAVES + "@open 1 \n" + FIND + FOUND,
+    "EXCH-021": EXCHANGE + LEAVES + FIND_EXCHANGE + "1 < exchange-ok",
+    "EXCH-024": AGAIN + SENT + TAKEN,
+    "BIND-011": GONE + "90 < unbind-ok",
+    "BIND-012": APART + DRY + TAKEN,
+    "BIND-013": UNTIED + SENT + "@open 2 \n 2 > get q \n 2 < get-empty",
+    "BIND-014": BOUND_BY_D + SENT + TAKEN,
+}
+BROKEN = [
+    ("QUEUE-024", CANCELLED + FOUND),
+    ("QUEUE-024", CLOSED + FOUND),
+    ("QUEUE-024", SECOND + NOT_FOUND),
+    ("QUEUE-025", HEIR + NOT_FOUND),
+    ("QUEUE-031", ANEW + "90 < declare-ok q 1"),
+    ("QUEUE-032", SHARED + LEAVES + "@open 1 \n" + FIND + NOT_FOUND),
+    ("EXCH-021", EXCHANGE + LEAVES + FIND_EXCHANGE + NO_EXCHANGE),
+    ("EXCH-024", AGAIN + SENT + EMPTY),
+    ("BIND-011", GONE + "90 < closed 404 50 50 NOT_FOUND"),
+    ("BIND-012", APART + DRY + EMPTY),
+    ("BIND-012", APART + WET + TAKEN),
+    ("BIND-013", UNTIED + SENT + TAKEN),
+    ("BIND-014", BOUND_BY_D + SENT + EMPTY),
+]
+LAWFUL = {
+    "a consumer whose channel has failed": AUTO
+    + "2 > ack 9 \n 2 < closed 406 60 80 unknown delivery tag 9 \n"
+    + FIND
+    + FOUND,
+    "a consumer whose connection is lost": AUTO.replace("@open 2", D).replace("2 >", "d:1 >").replace("2 <", "d:1 <")
+    + "- end d reset \n"
+    + FIND
+    + FOUND,
+    "a cancel that is not answered yet": AUTO + "2 > cancel c1 \n" + FIND + FOUND,
+    "another consumer comes meanwhile": AUTO
+    + "2 > cancel c1 \n 2 < cancel-ok c1 \n @open 3 \n 3 > consume q c2 \n"
+    + FIND
+    + FOUND,
+    "the former owner has not left yet": OWNED
+    + "d:0 > bye \n @open 1 \n 1 > declare q exclusive \n 1 < closed 405 50 10 RESOURCE_LOCKED",
+    "a message is on its way to the new queue": DELETED
+    + "@open 2 \n 2 > publish q m1 \n 90 > declare q durable \n 90 < declare-ok q 1",
+    "a message comes while it is made": DELETED
+    + "90 > declare q durable \n @open 2 \n 2 > publish q m1 \n 90 < declare-ok q 1",
+}
