@@ -24,6 +24,7 @@ from conformance.oracle.model import (
     octets,
     opening,
     receiving,
+    rerouting,
     sending,
     timeouts,
 )
@@ -235,6 +236,7 @@ class Model:
                 cause = "heartbeat"
             yield from closing.close_connection(self, connection, event, cause)
         closing.lose_connection(connection, event.seq, cause)
+        rerouting.changed(self, None, event)
         memory.connection_ended(self, connection)
 
     def _deadline(self, event: Event) -> Iterator[Fact]:

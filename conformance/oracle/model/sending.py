@@ -22,6 +22,7 @@ from conformance.oracle.model import (
     publishing,
     races,
     requests,
+    rerouting,
     settling,
     timeouts,
     transacting,
@@ -68,6 +69,7 @@ def send(model: Model, connection: Connection, event: Event) -> None:
     if event.channel == 0:
         if event.method == "connection.close":
             _close_connection(connection, event.seq)
+            rerouting.changed(model, None, event)
         elif event.method == "connection.start-ok":
             connection.whole = True
             cancelling.announce(connection, event)
@@ -124,6 +126,8 @@ def _carry_out(model: Model, channel: Channel, event: Event, earlier: int) -> No
     if event.queue == "" and event.method != "queue.declare":
         event = event._replace(queue=model.topology.last.get(channel, ""))
     _HANDLERS.get(event.method, _request)(model, channel, event)
+    if event.method in topology.TRANSITIONS:
+        rerouting.changed(model, channel, event)
     if isinstance(must, topology.Grant):
         requests.claim(channel, event, must.rules, earlier)
 

@@ -22,7 +22,7 @@ from conformance.oracle.model.facts import Confirmed, Delivered, FoundEmpty, Mis
 from conformance.oracle.model.records import DEAD, PUBLISHED, WAITING
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges
-from conformance.oracle.topology import Message, explain
+from conformance.oracle.topology import TRANSITIONS, Message, explain
 from conformance.oracle.topology import explaining as ways
 
 RULES = {
@@ -49,6 +49,8 @@ ELSEWHERE = "ROUTE-015"
 ALL_RULES = (*RULES.values(), ELSEWHERE)
 NEAREST = (ways.UNBOUND, ways.ALTERNATE, ways.CYCLE, ways.ONWARD)
 """Where several ways are at stake, these say more than the type of the last exchange."""
+MOVES = frozenset(TRANSITIONS) - {"basic.consume"} | {"connection.close"}
+"""What may change bindings; with a connection go its exclusive queues."""
 MESSAGES = 1024
 """Of so many publishes the ways are remembered."""
 LATEST = 64
@@ -99,7 +101,7 @@ def published(fact: Passed, notes: Notes) -> None:
     memory.note(event.message, _way(fact))
 
 
-@follows("queue.bind", "queue.unbind", "exchange.bind", "exchange.unbind", "exchange.declare", "exchange.delete")
+@follows(*MOVES)
 def rebound(fact: Passed, notes: Notes) -> None:
     """Bindings change, which a publish of another channel may meet that was sent before."""
     event = fact.event

@@ -8,10 +8,11 @@ from conformance.oracle.topology.matching import Message
 from conformance.oracle.topology.preconditions import Asked, Grant, Refusal, weigh
 from conformance.oracle.topology.routing import MISSING, UNKNOWN, Route, route
 from conformance.oracle.topology.state import Binding, Change, Exchange, NamedQueue, Topology
-from conformance.oracle.topology.transitions import apply, forget_all, forget_queue, name_queue
+from conformance.oracle.topology.transitions import TRANSITIONS, apply, forget_all, forget_queue, name_queue
 
 __all__ = [
     "MISSING",
+    "TRANSITIONS",
     "UNKNOWN",
     "Asked",
     "Binding",
