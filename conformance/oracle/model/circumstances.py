@@ -227,6 +227,12 @@ def _nameless(model: Model, connection: Connection, event: Event) -> Found:
         yield from _on(channel, "last-queue-elsewhere")
 
 
+def _bound(model: Model, connection: Connection, event: Event) -> Found:
+    yield from _about_queue(model, connection, event)
+    if None in (event.args.get("arguments") or {}).values():
+        yield f"queue {event.queue}", "binding-without-value"
+
+
 def _got(model: Model, connection: Connection, event: Event) -> Found:
     yield from _nameless(model, connection, event)
     queue = model.queues.get(event.queue or "")
@@ -408,6 +414,6 @@ _HANDLERS: Mapping[str, Callable[[Model, Connection, Event], Found]] = {
     "basic.publish": _published,
     "basic.get": _got,
     "queue.purge": _about_queue,
-    "queue.bind": _about_queue,
+    "queue.bind": _bound,
     "queue.unbind": _unopened,
 }

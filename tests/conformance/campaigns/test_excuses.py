@@ -69,6 +69,7 @@ IMITATE = {
     "rights.deleted-users-stay",
     "getting.internal-error",
     "consuming.exclusive-joins",
+    "exchanges.no-value-compared",
     "queues.last-of-the-connection",
     "consuming.exclusive-on-classic-only",
 }
@@ -173,6 +174,7 @@ def test_a_broker_that_errs_elsewhere_is_found_beside_what_is_listed_of_lavinmq(
         "routes.returned-when-full",
         "cancel.notifies-everybody",
         "consuming.exclusive-joins",
+        "exchanges.no-value-compared",
         "octets.content-given-up",
         "octets.channel-0-content-dropped",
         "channels.last-queue-kept",
