@@ -33,6 +33,10 @@ EVERYWHERE = ""
 YOUNG = 2_000_000_000
 """Nanoseconds: so young is a queue that was declared right before. Measured: half a second is, a second is not."""
 
+NOTICED = 500_000_000
+"""Nanoseconds: so long ago a client may have hung up, and its broker not know it. Measured: of 1000 times it took no
+more than 6 milliseconds."""
+
 
 class Circumstances:
     """Of one history: which have arisen, and at which places."""
@@ -265,11 +269,22 @@ def _declared(model: Model, connection: Connection, event: Event) -> Found:
     name = event.queue or ""
     known, arguments = model.queues.get(name), event.args.get("arguments") or {}
     if "passive" in event.flags:
+        yield from _lingers(model, connection, event)
         return
     if "x-delivery-limit" in arguments:
         yield f"queue {name}", "delivery-limited"
     if known is not None and known.deleted and any(one.queue == name for one in _outstanding(model)):
         yield f"queue {name}", "name-used-again"
+
+
+def _lingers(model: Model, connection: Connection, event: Event) -> Found:
+    """Has the owner of the queue left, and is its socket still open, or was until a moment ago?"""
+    channel, queue = connection.channels.get(event.channel), model.topology.queue(connection.vhost, event.queue or "")
+    owner = queue.owner if queue is not None else None
+    if channel is None or owner is None or not owner.left:
+        return
+    if not owner.hung_up_ns or event.time_ns - owner.hung_up_ns < NOTICED:
+        yield _life(channel), "owner-hangs-up"
 
 
 def _consumed(model: Model, connection: Connection, event: Event) -> Found:

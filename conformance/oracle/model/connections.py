@@ -32,6 +32,8 @@ class Connection:
     left: int = 0
     """When the broker agreed to its end."""
     ended: int = 0
+    hung_up_ns: int = 0
+    """The time at which its socket was closed."""
     blocked: bool = False
     wants_blocked: bool | None = None
     """Has the client said that it wants to be told when it is blocked? None: we have not seen."""

@@ -226,6 +226,7 @@ class Model:
         closing.lose_connection(connection, event.seq)
 
     def _end(self, connection: Connection, event: Event) -> Iterator[Fact]:
+        connection.hung_up_ns = event.time_ns
         if connection.ended:
             memory.connection_ended(self, connection)
             return

@@ -70,6 +70,7 @@ IMITATE = {
     "getting.internal-error",
     "consuming.exclusive-joins",
     "exchanges.no-value-compared",
+    "queues.locked-until-hung-up",
     "queues.last-of-the-connection",
     "consuming.exclusive-on-classic-only",
 }
@@ -175,6 +176,7 @@ def test_a_broker_that_errs_elsewhere_is_found_beside_what_is_listed_of_lavinmq(
         "cancel.notifies-everybody",
         "consuming.exclusive-joins",
         "exchanges.no-value-compared",
+        "queues.locked-until-hung-up",
         "octets.content-given-up",
         "octets.channel-0-content-dropped",
         "channels.last-queue-kept",
