@@ -191,6 +191,7 @@ class Model:
     def _receive(self, connection: Connection, event: Event) -> Iterable[Fact]:
         if event.method.startswith("connection.") is (event.channel > 0):
             if connection.error is not None and connection.error.rule == opening.CHANNEL_0:
+                connection.error.done = connection.error.done or event.method
                 return ()  # that the broker lets this mistake pass is a fault of its own
             allowed = "methods of the connection on channel 0, and others on channels of their own"
             return (self._unlawful(event, allowed, f"{event.method} on channel {event.channel}"),)

@@ -320,6 +320,8 @@ class ClientError:
     """The number that a failing publish would have had in confirm mode."""
     answered: list[Request] = field(default_factory=list)
     """Requests sent with or after it that were answered all the same."""
+    done: str = ""
+    """What the broker has said on channel 0 in place of an end."""
     also: tuple[int, ...] = ()
     """Codes beside `code` that are right as well."""
     octets: bool = False

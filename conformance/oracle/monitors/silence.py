@@ -71,7 +71,7 @@ def hard_mistake_let_pass(fact: Unanswered, notes: Notes) -> None:
             error.rule,
             fact.event,
             f"connection.close {error.all_codes} for {error.what}",
-            "no connection.close comes",
+            f"{error.done}, and no connection.close" if error.done else "no connection.close comes",
             error.seq,
         )
 
