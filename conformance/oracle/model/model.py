@@ -272,7 +272,7 @@ class Model:
         if kind == HARD_CLOSE:
             connection.error = None
         elif kind == BLOCKING:
-            connection.block_owed = 0
+            connection.blocking.owed = 0
         elif channel is None:
             closing.lose_connection(connection, fact.event.seq)
         elif kind == CLOSE:

@@ -111,7 +111,7 @@ def _speaks_of(method: str, channel: Channel | None) -> bool:
 def _plain(channel: Channel | None) -> bool:
     """Has nothing happened that may keep the broker from answering?"""
     return channel is None or not (
-        channel.indeterminate or channel.settlement_error or channel.method_error or channel.connection.blocked
+        channel.indeterminate or channel.settlement_error or channel.method_error or channel.connection.blocking.blocked
     )
 
 
