@@ -23,6 +23,7 @@ from conformance.oracle.model import (
     memory,
     octets,
     opening,
+    overtaking,
     receiving,
     rerouting,
     sending,
@@ -238,6 +239,7 @@ class Model:
                 cause = "heartbeat"
             yield from closing.close_connection(self, connection, event, cause)
         closing.lose_connection(connection, event.seq, cause)
+        overtaking.left(self, connection)
         rerouting.changed(self, None, event)
         memory.connection_ended(self, connection)
 

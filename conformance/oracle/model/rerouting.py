@@ -13,17 +13,15 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
-from conformance.oracle.model import races, routing
-from conformance.oracle.model.channels import CLOSED, FAILING, NEVER, PUBLISH, Channel
+from conformance.oracle.model import routing
+from conformance.oracle.model.channels import CLOSED, Channel
 from conformance.oracle.model.records import PUBLISHED, Publication
 
 if TYPE_CHECKING:
     from conformance.oracle.model.model import Model
     from conformance.oracle.model.queues import Queue
 
-NOT_FOUND = 404
-DECLARES = "exchange.declare"
-LEADS_ON = frozenset({DECLARES, "exchange.bind"})
+LEADS_ON = frozenset({"exchange.declare", "exchange.bind"})
 """Changes that may lead a publish anywhere."""
 
 
@@ -38,8 +36,6 @@ def changed(model: Model, by: Channel | None, event: Event) -> None:
 
 
 def _look_again(model: Model, channel: Channel, event: Event) -> None:
-    if event.method == DECLARES:
-        _reprieve(channel)
     for publication in {id(one): one for one in _under_way(channel)}.values():
         certain = publication.routed is not None
         if certain and not _as_before(model, channel, publication):
@@ -95,13 +91,3 @@ def _open(queue: Queue) -> None:
     """It may hold a message that we do not know of."""
     queue.opaque = True
     queue.overflow()
-
-
-def _reprieve(channel: Channel) -> None:
-    """It has published to an exchange that was not there, and may be there now: nobody knows whether it has failed."""
-    error = channel.method_error
-    if channel.state != FAILING or error is None or error.seq <= channel.handled:
-        return
-    if (error.code, error.class_id, error.method_id) == (NOT_FOUND, *PUBLISH):
-        channel.method_error, channel.forgiven = None, NEVER
-        races.lift(channel)

@@ -19,6 +19,7 @@ from conformance.oracle.model import (
     endings,
     memory,
     opening,
+    overtaking,
     publishing,
     races,
     requests,
@@ -69,6 +70,7 @@ def send(model: Model, connection: Connection, event: Event) -> None:
     if event.channel == 0:
         if event.method == "connection.close":
             _close_connection(connection, event.seq)
+            overtaking.left(model, connection)
             rerouting.changed(model, None, event)
         elif event.method == "connection.start-ok":
             connection.whole = True
@@ -126,6 +128,7 @@ def _carry_out(model: Model, channel: Channel, event: Event, earlier: int) -> No
     if event.queue == "" and event.method != "queue.declare":
         event = event._replace(queue=model.topology.last.get(channel, ""))
     _HANDLERS.get(event.method, _request)(model, channel, event)
+    overtaking.changed(model, channel, event)
     if event.method in topology.TRANSITIONS:
         rerouting.changed(model, channel, event)
     if isinstance(must, topology.Grant):
