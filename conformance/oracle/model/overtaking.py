@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 TAKES = frozenset({"basic.get", "queue.purge"})
 CHANGES = frozenset(topology.TRANSITIONS) | TAKES
 LEAVES = frozenset({"basic.cancel", "channel.close"})
+BINDINGS = frozenset({"queue.bind", "queue.unbind", "exchange.bind", "exchange.unbind"})
+"""They stand in the way of nothing but the deletion of an exchange."""
 
 
 def names_in(event: Event) -> frozenset[str]:
@@ -33,7 +35,7 @@ def names_in(event: Event) -> frozenset[str]:
 def changed(model: Model, by: Channel, event: Event) -> None:
     """This channel has sent a method that may come before what others have sent already."""
     if event.method in CHANGES:
-        _overtake(model, by, names_in(event))
+        _overtake(model, by, names_in(event), binds=event.method in BINDINGS)
     elif event.method in LEAVES:
         ended = (one.source.name for one in by.ended.values())
         _overtake(model, by, frozenset((*ended, *(one.queue for one in by.consumers.values()))))
@@ -46,7 +48,7 @@ def left(model: Model, connection: Connection) -> None:
     _overtake(model, None, frozenset(owned | used))
 
 
-def _overtake(model: Model, by: Channel | None, names: frozenset[str]) -> None:
+def _overtake(model: Model, by: Channel | None, names: frozenset[str], *, binds: bool = False) -> None:
     if model.open or not names:
         return
     channels = (channel for connection in model.connections.values() for channel in connection.channels.values())
@@ -54,7 +56,7 @@ def _overtake(model: Model, by: Channel | None, names: frozenset[str]) -> None:
     if at_stake:
         names |= _bound_to(model, names)
     for channel in at_stake:
-        _disclaim(channel, names)
+        _disclaim(channel, names, binds=binds)
         _reprieve(model, channel, names)
 
 
@@ -71,9 +73,11 @@ def _bound_to(model: Model, names: frozenset[str]) -> frozenset[str]:
     return frozenset(one.name for one in exchanges if any(binding.to.name in names for binding in one.bindings))
 
 
-def _disclaim(channel: Channel, names: frozenset[str]) -> None:
+def _disclaim(channel: Channel, names: frozenset[str], *, binds: bool) -> None:
     """Nobody says any more that these methods must be carried out."""
-    for pending in channel.requests.values():
+    for (method, _), pending in channel.requests.items():
+        if binds and method != "exchange.delete":
+            continue
         for request in pending:
             if request.claims and not names.isdisjoint(request.names):
                 request.claims = ()

@@ -66,6 +66,7 @@ LAWFUL = [
     ("the queue is emptied before it is deleted", FULL + "2 > purge q \n 2 < purge-ok 1 \n" + DELETED),
 ]
 BROKEN = [
+    ("BIND-005", X + "1 > unbind q x k \n 90 > bind q x \n 90 < bind-ok \n 1 < closed 404 50 50 NOT_FOUND"),
     ("QUEUE-002", Q + "@exchange r \n" + FIND + "90 > unexchange r \n 90 < unexchange-ok \n" + NOT_FOUND),
     ("QUEUE-001", GONE + FIND + "90 > declare r \n 90 < declare-ok r \n" + FOUND),
     ("QUEUE-001", GONE + FIND + FOUND + REMADE),
