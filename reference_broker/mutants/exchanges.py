@@ -228,6 +228,13 @@ def headers_match_nothing(exchange: Exchange, binding: Binding, arguments: Field
     return False
 
 
+@matches("headers", "exchanges.no-value-compared", "a header without a value in a binding is compared", "ROUTE-006")
+def no_value_compared(exchange: Exchange, binding: Binding, arguments: FieldTable, message: Message) -> bool:
+    empty = {name for name, letter, _ in arguments if letter == "V"}
+    told = {name: letter for name, letter, _ in message.headers}
+    return all(told.get(name) == "V" for name in empty) and rightly(exchange, binding, arguments, message)
+
+
 @matches("headers", "exchanges.any-is-all", "x-match any is treated as all", "ROUTE-007")
 def any_is_all(exchange: Exchange, binding: Binding, arguments: FieldTable, message: Message) -> bool:
     return rightly(exchange, binding, with_form(arguments, form_of(arguments).replace("any", "all")), message)

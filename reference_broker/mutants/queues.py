@@ -14,7 +14,7 @@ from reference_broker.channel import Channel
 from reference_broker.connection import Connection
 from reference_broker.errors import ConnectionException, not_found, precondition, refused
 from reference_broker.mutants.binding import Handle, handling
-from reference_broker.mutants.kinds import changes, memory
+from reference_broker.mutants.kinds import changes, memory, replaces
 from reference_broker.parts import Parts
 from reference_broker.queue import Queue
 
@@ -181,6 +181,18 @@ def outlive_their_connection(parts: Parts) -> None:
             del channel.connection.exclusive[queue]
 
     parts.handlers[m.QueueDeclare] = declare
+
+
+@replaces(
+    "connection.closed_by_peer",
+    "queues.locked-until-hung-up",
+    "exclusive queues go when the client hangs up, not when the close is answered",
+    "QUEUE-008",
+)
+def locked_until_hung_up(self: Connection, method: m.ConnectionClose) -> None:
+    kept, self.exclusive = self.exclusive, {}
+    Connection.closed_by_peer(self, method)
+    self.exclusive = kept
 
 
 @handling(

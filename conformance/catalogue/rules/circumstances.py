@@ -55,6 +55,8 @@ NAMES: Mapping[str, str] = {
     "limited-publishes-to-queues": "a user with limited rights publishes to the default exchange",
     "limited-names-long-queue": "a user with limited rights names a queue of more than 150 octets",
     "user-deleted": "a user is deleted while connections are open",
+    "binding-without-value": "a queue is bound with an argument that has no value",
+    "owner-hangs-up": "an exclusive queue is looked for whose client has left, and has not hung up, or just now",
     "killed-young": "the broker is killed when the queue is younger than two seconds",
 }
 

@@ -48,6 +48,8 @@ class RawConnection:
         """Does not answer connection.close."""
         self.mute = False
         """Sends no heartbeats of its own."""
+        self.lingering = False
+        """Leaves its socket open when the broker has agreed to the end of the connection."""
         self._wire, self._recorder, self._builder = wire, recorder, recorder.builder(name)
         self._reader = codec.FrameReader()
         self._outgoing: list[bytes] = []
@@ -185,7 +187,8 @@ class RawConnection:
             if not self.lingers:
                 answers.append(m.ConnectionCloseOk(0))
         elif event.method == "connection.close-ok":
-            self._wire.close()
+            if not self.lingering:
+                self._wire.close()
         elif event.method == "channel.flow":
             if event.channel not in self._closed and not self._closing:
                 answers.append(m.ChannelFlowOk(event.channel, bool(event.args.get("active"))))

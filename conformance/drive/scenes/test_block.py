@@ -66,15 +66,9 @@ def test_blocked_and_unblocked_in_turn(stage: Stage) -> None:
     shortage(stage, meanwhile=3)
 
 
-@rule("BLOCK-003", queue_types=CLASSIC, last=True)
-def test_a_publisher_is_told(stage: Stage) -> None:
-    """It publishes until it is."""
-    shortage(stage)
-
-
-@rule("BLOCK-004", queue_types=CLASSIC, last=True)
-def test_the_end_is_told(stage: Stage) -> None:
-    """Two publishers."""
+@rule("BLOCK-003", "BLOCK-004", queue_types=CLASSIC, last=True)
+def test_a_publisher_is_told_and_when_it_is_over(stage: Stage) -> None:
+    """It publishes until it is told; so does another one."""
     shortage(stage)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import time
+
 from codec import Method, values
 from codec import methods as m
 from conformance.drive.channel import Channel
@@ -11,6 +14,9 @@ from conformance.drive.scenes.props import confirming, reopen, stocked
 from conformance.drive.stage import Stage
 
 CLASSIC: tuple[QueueType, ...] = ("classic",)
+HUNG_UP = 0.6
+"""Seconds within which every broker has noticed that a client has hung up, by what was measured."""
+RESOURCE_LOCKED = 405
 LENGTH = "x-max-length"
 
 
@@ -44,6 +50,13 @@ def leave(stage: Stage, connection: RawConnection) -> None:
     connection.queue(m.ConnectionClose(0, 200, "done"))
     connection.flush()
     stage.waiter.settles(lambda: any(_agreed(stage, connection)))
+
+
+def wait(stage: Stage, seconds: float) -> None:
+    """So long the broker is left alone with what no client can see."""
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0:
+        stage.read(left)
 
 
 def _agreed(stage: Stage, connection: RawConnection) -> list[bool]:
@@ -152,15 +165,28 @@ def _uses(channel: Channel, queue: str) -> tuple[Method, ...]:
 
 @rule("QUEUE-008", queue_types=CLASSIC)
 def test_exclusive_queues_go_with_their_connection(stage: Stage) -> None:
-    """The connection is closed; another one looks for the queue. The second queue is declared twice."""
-    for again in (False, True):
+    """The connection is closed, and its client hangs up or does not; another one looks for the queue. Every second
+    queue is declared twice. Where it is locked by a client that has hung up, it is looked for once more."""
+    for lingers, again in itertools.product((False, True), repeat=2):
         (queue, owner), channel = owned(stage), elsewhere(stage)
         if again:
             owner.declare(queue, durable=False, exclusive=True, arguments=typed(stage))
             stage.quiesce()
+        owner.connection.lingering = lingers
         leave(stage, owner.connection)
-        channel.declare(queue, passive=True)
-        stage.quiesce()
+        if _locked(stage, channel, queue) and not lingers:
+            wait(stage, HUNG_UP)
+            reopen(stage, channel)
+            _locked(stage, channel, queue)
+        owner.connection.hang_up()
+
+
+def _locked(stage: Stage, channel: Channel, queue: str) -> bool:
+    """Is it refused to this channel, as somebody else's?"""
+    channel.declare(queue, passive=True)
+    stage.quiesce()
+    own = (one for one in stage.events if one.connection == channel.connection.name)
+    return any(one.method == "channel.close" and one.args.get("reply_code") == RESOURCE_LOCKED for one in own)
 
 
 @rule("QUEUE-009")

@@ -25,38 +25,41 @@ ENOUGH = 5
 
 def announce(connection: Connection, event: Event) -> None:
     """The client's start-ok."""
-    connection.wants_blocked = cancelling.capability(event.args.get("client_properties"), CAPABILITY)
+    connection.blocking.wanted = cancelling.capability(event.args.get("client_properties"), CAPABILITY)
 
 
 def changed(connections: Iterable[Connection], event: Event) -> None:
     """The alarm begins, or ends."""
     state = event.args.get("state")
     for connection in connections:
-        connection.alarmed = event.seq if state == RAISED else 0
-        connection.pressed = 0 if state == RAISING else connection.pressed
-        connection.halting = state != CLEARED
-        if state in (CLEARING, CLEARED) and not connection.blocked:
-            connection.block_owed = 0
+        blocking = connection.blocking
+        blocking.alarmed = event.seq if state == RAISED else 0
+        blocking.pressed = 0 if state == RAISING else blocking.pressed
+        blocking.halting = state != CLEARED
+        if state in (CLEARING, CLEARED) and not blocking.blocked:
+            blocking.owed = 0
         if state == CLEARED:
-            connection.halted = connection.blocked
-            connection.block_owed = event.seq if connection.blocked and not connection.ended else 0
+            blocking.halted = blocking.blocked
+            blocking.owed = event.seq if blocking.blocked and not connection.ended else 0
 
 
 def published(connection: Connection, event: Event) -> None:
     """basic.publish"""
-    connection.published += 1
-    connection.halted = connection.halted or connection.halting
-    if connection.alarmed:
-        connection.pressed += 1
-        if connection.pressed >= ENOUGH and connection.wants_blocked and not connection.blocked:
-            connection.block_owed = connection.block_owed or event.seq
+    blocking = connection.blocking
+    blocking.published += 1
+    blocking.halted = blocking.halted or blocking.halting
+    if blocking.alarmed:
+        blocking.pressed += 1
+        if blocking.pressed >= ENOUGH and blocking.wanted and not blocking.blocked:
+            blocking.owed = blocking.owed or event.seq
 
 
 def told(connection: Connection, event: Event) -> None:
     """The broker says that the client is blocked, or that it is no more."""
-    connection.blocked = event.method == BLOCKED
-    connection.block_owed = 0
-    if connection.blocked:
-        connection.block_at = event.seq
+    blocking = connection.blocking
+    blocking.blocked = event.method == BLOCKED
+    blocking.owed = 0
+    if blocking.blocked:
+        blocking.told = event.seq
     else:
-        connection.halted, connection.unblock_at = connection.halting and connection.halted, event.seq
+        blocking.halted, blocking.over = blocking.halting and blocking.halted, event.seq

@@ -235,6 +235,8 @@ class Channel:
     unproven: deque[Settlement] = field(default_factory=deque)
     lapsed: dict[Queue, int] = field(default_factory=dict)
     """Queues of which messages are forgotten that it settled without any proof so far, and when the last of them."""
+    handled: int = 0
+    """An answer has shown that the broker has handled what was sent until then."""
     sent: dict[tuple[int, int], int] = field(default_factory=dict)
     """Other methods sent since the last answer, by class and method id, with when."""
     unsynced: dict[str, deque[tuple[int, Copy]]] = field(default_factory=dict)

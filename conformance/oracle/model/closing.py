@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
 from conformance.oracle import topology
-from conformance.oracle.model import endings, opening, timeouts
+from conformance.oracle.model import endings, opening, overtaking, rerouting, timeouts
 from conformance.oracle.model.channels import CLOSED, CLOSING, FAILING, Channel
 from conformance.oracle.model.connections import Connection
 from conformance.oracle.model.facts import (
@@ -142,6 +142,8 @@ def close_connection(model: Model, connection: Connection, event: Event, cause: 
     yield ConnectionFailed(event, connection, connection.error, failing, named)
     connection.error = None
     lose_connection(connection, event.seq, cause)
+    overtaking.left(model, connection)
+    rerouting.changed(model, None, event)
 
 
 def lose_connection(connection: Connection, seq: int, cause: str = "") -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from conformance.oracle.model.blocking import Blocking
 from conformance.oracle.model.channels import CLOSED, OPEN, Channel
 from conformance.oracle.model.handshake import Handshake
 from conformance.oracle.model.records import ClientError, SettlementError
@@ -33,25 +34,9 @@ class Connection:
     left: int = 0
     """When the broker agreed to its end."""
     ended: int = 0
-    blocked: bool = False
-    wants_blocked: bool | None = None
-    """Has the client said that it wants to be told when it is blocked? None: we have not seen."""
-    halting: bool = False
-    """The broker may be short of something: who publishes may be heard no further."""
-    alarmed: int = 0
-    """Since when it certainly is."""
-    halted: bool = False
-    """It may be heard no further: it has published since."""
-    published: int = 0
-    """How often it has published."""
-    pressed: int = 0
-    """How often it has published since the broker is certainly short of something."""
-    block_owed: int = 0
-    """Since when the broker has to say that it is blocked, or that it is no more."""
-    block_at: int = 0
-    """When the broker last said that it is blocked."""
-    unblock_at: int = 0
-    """When it last said that it is so no more."""
+    hung_up_ns: int = 0
+    """The time at which its socket was closed."""
+    blocking: Blocking = field(default_factory=Blocking)
     misused: int = 0
     """When the client last used a channel that was closed already."""
     refusals: int = 0

@@ -58,7 +58,7 @@ def forget(model: Model, connection: Connection, reason: str) -> None:
     connection.channels.clear()
     connection.failed.clear()
     connection.error = connection.refused = None
-    connection.blocked, connection.block_owed = False, 0
+    connection.blocking.forget()
     connection.handshake = Handshake()
     connection.misused = connection.refusals = 0
     open_world(model, reason)

@@ -24,7 +24,9 @@ from conformance.oracle.model import (
     memory,
     octets,
     opening,
+    overtaking,
     receiving,
+    rerouting,
     sending,
     timeouts,
 )
@@ -227,6 +229,7 @@ class Model:
     def _receive(self, connection: Connection, event: Event) -> Iterable[Fact]:
         if event.method.startswith("connection.") is (event.channel > 0):
             if connection.error is not None and connection.error.rule == opening.CHANNEL_0:
+                connection.error.done = connection.error.done or event.method
                 return ()  # that the broker lets this mistake pass is a fault of its own
             allowed = "methods of the connection on channel 0, and others on channels of their own"
             return (self._unlawful(event, allowed, f"{event.method} on channel {event.channel}"),)
@@ -267,6 +270,7 @@ class Model:
     def _end(self, connection: Connection, event: Event) -> Iterator[Fact]:
         yield Over(event, connection)
         connection.handshake.crossed = 0
+        connection.hung_up_ns = event.time_ns
         if connection.ended:
             memory.connection_ended(self, connection)
             return
@@ -278,6 +282,8 @@ class Model:
             yield from closing.close_connection(self, connection, event, cause)
         closing.lose_connection(connection, event.seq, cause)
         connection.handshake.give_up()
+        overtaking.left(self, connection)
+        rerouting.changed(self, None, event)
         memory.connection_ended(self, connection)
 
     def _deadline(self, event: Event) -> Iterator[Fact]:
@@ -314,7 +320,7 @@ class Model:
         if kind == HARD_CLOSE:
             connection.error = None
         elif kind == BLOCKING:
-            connection.block_owed = 0
+            connection.blocking.owed = 0
         elif kind == HANDSHAKE:
             connection.handshake.give_up()
         elif channel is None:

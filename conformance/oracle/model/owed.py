@@ -39,10 +39,10 @@ def owed_by(connections: Iterable[Connection]) -> Iterator[tuple[Obligation, Cha
             continue
         if connection.error and not connection.error.optional:
             yield Obligation(HARD_CLOSE, connection.name, 0, HARD_CLOSE, connection.error.seq), None, None
-        elif connection.block_owed:
-            what = "connection.unblocked" if connection.blocked else "connection.blocked"
-            yield Obligation(BLOCKING, connection.name, 0, what, connection.block_owed), None, None
-        elif connection.halted:
+        elif connection.blocking.owed:
+            what = "connection.unblocked" if connection.blocking.blocked else "connection.blocked"
+            yield Obligation(BLOCKING, connection.name, 0, what, connection.blocking.owed), None, None
+        elif connection.blocking.halted:
             continue
         elif connection.closing:
             yield Obligation(REPLY, connection.name, 0, CLOSE_OK, connection.closing), None, None
@@ -69,7 +69,12 @@ def _of_channel(channel: Channel, connection: Connection) -> Iterator[tuple[Obli
         return
     for request in channel.pending():
         yield Obligation(REPLY, name, number, f"the answer to {request.method}", request.seq), None
-    if channel.unconfirmed and channel.forgiven < NEVER and not channel.indeterminate and not connection.blocked:
+    if (
+        channel.unconfirmed
+        and channel.forgiven < NEVER
+        and not channel.indeterminate
+        and not connection.blocking.blocked
+    ):
         first = next(iter(channel.unconfirmed.values()))
         yield Obligation(CONFIRM, name, number, f"the confirm of publish {first.number}", first.seq), None
     yield from _notices(channel, connection)

@@ -64,6 +64,7 @@ def _proven(channel: Channel, sent: int, event: Event) -> Iterator[Fact]:
 
 
 def _answered(channel: Channel, sent: int) -> None:
+    channel.handled = max(channel.handled, sent)
     for ids in [ids for ids, seq in channel.sent.items() if seq <= sent]:
         del channel.sent[ids]
 

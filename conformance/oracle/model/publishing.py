@@ -150,7 +150,8 @@ def _queues(model: Model, event: Event, way: routing.Route) -> list[Queue]:
 def _copy(channel: Channel, event: Event, queue: Queue, publication: Publication) -> Copy:
     copy = Copy(publication.message, queue, event.seq, channel, entered=event.seq, publication=publication)
     copy.fleeting = queue.lossy or not queue.declared or '"expiration"' in event.arguments
-    copy.unowed = copy.fleeting or channel.indeterminate or "immediate" in event.flags
+    early = queue.declaration is not None and not queue.declaration.certain_for(channel)
+    copy.unowed = copy.fleeting or channel.indeterminate or publication.immediate or early
     copy.indeterminate = channel.indeterminate
     if '"expiration"' in event.arguments:
         copy.unowed = True

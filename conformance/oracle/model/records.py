@@ -284,6 +284,8 @@ class Request:
     """What its answer tells the count of."""
     claims: tuple[str, ...] = ()
     """Rules by which it must be carried out."""
+    names: frozenset[str] = frozenset()
+    """The queues and exchanges that it is about, where it must."""
     consumers: int = -1
     """So many consumers the queue had when its declaration was sent; -1: that is not certain."""
 
@@ -320,6 +322,10 @@ class ClientError:
     """The number that a failing publish would have had in confirm mode."""
     answered: list[Request] = field(default_factory=list)
     """Requests sent with or after it that were answered all the same."""
+    names: frozenset[str] = frozenset()
+    """The queues and exchanges that it is about, where it costs the channel."""
+    done: str = ""
+    """What the broker has said on channel 0 in place of an end."""
     also: tuple[int, ...] = ()
     """Codes beside `code` that are right as well."""
     octets: bool = False

@@ -6,6 +6,7 @@ from conformance.history.events import Event
 from conformance.oracle.model import endings
 from conformance.oracle.model.channels import FAILING, Channel
 from conformance.oracle.model.connections import Connection
+from conformance.oracle.model.overtaking import names_in
 from conformance.oracle.model.records import ClientError, Request, Settlement, SettlementError
 
 PRECONDITION_FAILED = 406
@@ -51,7 +52,7 @@ def claim(channel: Channel, event: Event, rules: tuple[str, ...], earlier: int) 
     if not rules or not pending or pending[-1].seq != event.seq:
         return
     if not earlier or any(one.seq == earlier for one in pending):
-        pending[-1].claims = rules
+        pending[-1].claims, pending[-1].names = rules, names_in(event)
 
 
 def fail_channel(
@@ -67,6 +68,7 @@ def fail_channel(
     channel.method_error = ClientError(
         event.seq, rule, code, event.class_id, event.method_id, what, scope="channel", number=number, also=also
     )
+    channel.method_error.names = names_in(event)
     channel.state = FAILING
     endings.release(channel, event.seq)
     request(channel, event, ignored=True)

@@ -20,9 +20,11 @@ from conformance.oracle.model import (
     handshaking,
     memory,
     opening,
+    overtaking,
     publishing,
     races,
     requests,
+    rerouting,
     settling,
     timeouts,
     transacting,
@@ -73,6 +75,8 @@ def send(model: Model, connection: Connection, event: Event) -> None:
     if event.channel == 0:
         if event.method == "connection.close":
             _close_connection(connection, event.seq)
+            overtaking.left(model, connection)
+            rerouting.changed(model, None, event)
         elif event.method == "connection.start-ok":
             connection.whole = True
             cancelling.announce(connection, event)
@@ -129,6 +133,9 @@ def _carry_out(model: Model, channel: Channel, event: Event, earlier: int) -> No
     if event.queue == "" and event.method != "queue.declare":
         event = event._replace(queue=model.topology.last.get(channel, ""))
     _HANDLERS.get(event.method, _request)(model, channel, event)
+    overtaking.changed(model, channel, event)
+    if event.method in topology.TRANSITIONS:
+        rerouting.changed(model, channel, event)
     if isinstance(must, topology.Grant):
         requests.claim(channel, event, must.rules, earlier)
 

@@ -39,24 +39,24 @@ class Blocks:
 @follows(BLOCKED, UNBLOCKED, rules=(ASKED, PAIRS, TOLD, OVER))
 def told(fact: Passed, notes: Notes) -> None:
     """The broker says that the client is blocked, or that it is so no more."""
-    event, connection = fact.event, fact.connection
-    if event.direction != TO_CLIENT or not connection.whole:
+    event, blocking = fact.event, fact.connection.blocking
+    if event.direction != TO_CLIENT or not fact.connection.whole:
         return
-    if connection.wants_blocked is False:
+    if blocking.wanted is False:
         notes.find(ASKED, event, f"no {event.method}: the client has not asked for it", event.method)
         return
     blocks = event.method == BLOCKED
-    if blocks == connection.blocked:
+    if blocks == blocking.blocked:
         allowed = UNBLOCKED if blocks else f"no {UNBLOCKED}: the connection is not blocked"
-        notes.find(PAIRS, event, allowed, event.method, connection.block_at, connection.unblock_at)
+        notes.find(PAIRS, event, allowed, event.method, blocking.told, blocking.over)
     elif not blocks:
-        notes.exercise(PAIRS, *((OVER,) if not connection.alarmed else ()))
+        notes.exercise(PAIRS, *((OVER,) if not blocking.alarmed else ()))
     if not blocks:
         return
     notes.memory(Blocks).told = event.seq
     if not event.args.get("reason"):
         notes.find(TOLD, event, f"{BLOCKED} with a reason", f"{BLOCKED} without a reason")
-    elif connection.alarmed and connection.pressed:
+    elif blocking.alarmed and blocking.pressed:
         notes.exercise(TOLD)
 
 
@@ -75,7 +75,8 @@ def goes_on(fact: Answered, notes: Notes) -> None:
     connection, memory = fact.channel.connection, notes.memory(Blocks)
     if not memory.told or connection.name in memory.spared:
         return
-    if connection.wants_blocked is False and connection.pressed and not connection.halting:
+    blocking = connection.blocking
+    if blocking.wanted is False and blocking.pressed and not blocking.halting:
         memory.spared.add(connection.name)
         notes.exercise(ASKED)
     elif _uninvolved(connection) and memory.told < fact.request.seq:
@@ -84,7 +85,7 @@ def goes_on(fact: Answered, notes: Notes) -> None:
 
 def _uninvolved(connection: Connection) -> bool:
     """Has it published nothing, while an alarm is raised?"""
-    return bool(connection.alarmed) and not connection.published and connection.whole
+    return bool(connection.blocking.alarmed) and not connection.blocking.published and connection.whole
 
 
 @judges(Delivered, OTHERS)
@@ -101,25 +102,26 @@ def is_stopped(fact: Unanswered, notes: Notes) -> None:
     owed, channel = fact.obligation, fact.channel
     if channel is None or channel.indeterminate or channel.settlement_error or channel.method_error:
         return
-    connection = channel.connection
-    if owed.kind in (REPLY, DELIVERY) and _uninvolved(connection) and owed.since_seq > connection.alarmed:
+    connection, blocking = channel.connection, channel.connection.blocking
+    if owed.kind in (REPLY, DELIVERY) and _uninvolved(connection) and owed.since_seq > blocking.alarmed:
         allowed = f"{owed.what}: the connection has published nothing"
-        notes.find(OTHERS, fact.event, allowed, f"{owed.what} does not come", owed.since_seq, connection.alarmed)
+        notes.find(OTHERS, fact.event, allowed, f"{owed.what} does not come", owed.since_seq, blocking.alarmed)
     elif owed.kind in (REPLY, CONFIRM) and _meanwhile(connection, owed.since_seq):
         allowed = f"{owed.what}, now that the connection is not blocked any more"
-        notes.find(KEPT, fact.event, allowed, f"{owed.what} does not come", owed.since_seq, connection.unblock_at)
+        notes.find(KEPT, fact.event, allowed, f"{owed.what} does not come", owed.since_seq, blocking.over)
 
 
 def _meanwhile(connection: Connection, seq: int) -> bool:
     """Was it sent while the client knew that it was blocked, and is that over?"""
-    return not connection.blocked and 0 < connection.block_at < seq < connection.unblock_at
+    blocking = connection.blocking
+    return not blocking.blocked and 0 < blocking.told < seq < blocking.over
 
 
 @judges(Confirmed, KEPT)
 def is_kept(fact: Confirmed, notes: Notes) -> None:
     """A publish is confirmed that was sent meanwhile."""
     connection = fact.channel.connection
-    if not connection.block_at or fact.event.method != "basic.ack":
+    if not connection.blocking.told or fact.event.method != "basic.ack":
         return
     if any(_meanwhile(connection, one.seq) for one in fact.resolved):
         notes.exercise(KEPT)

@@ -186,7 +186,7 @@ def others_fall_silent(fact: Unanswered, notes: Notes) -> None:
     """Several methods, the first of them harmless, were sent on a channel as the first thing after another one was
     closed, and none is answered."""
     channel = fact.channel
-    if fact.obligation.kind != REPLY or channel is None or channel.indeterminate or channel.connection.blocked:
+    if fact.obligation.kind != REPLY or channel is None or channel.indeterminate or channel.connection.blocking.blocked:
         return
     closed, pending = channel.connection.closes, channel.pending()
     if (

@@ -2,7 +2,8 @@
 
 When a publish is sent, its ways are worked out, if the history proves them. A delivery from a queue to which no way
 leads was routed wrongly. So was a message that a drain of its queue does not find. The rule at stake is that of the
-binding which matches, or which should not have matched.
+binding which matches, or which should not have matched. Where such a message was to come by a match (topic, headers)
+by which none like it has come, it is the match that is in doubt, and not what its queue does with messages.
 
     @exchange x q            a fanout exchange leads to q, and not to r
     1 > publish any m1 exchange=x
@@ -11,6 +12,7 @@ binding which matches, or which should not have matched.
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -19,10 +21,10 @@ from itertools import islice
 from conformance.history.events import TO_BROKER
 from conformance.oracle.model.channels import OPEN
 from conformance.oracle.model.facts import Confirmed, Delivered, FoundEmpty, Missing, Passed
-from conformance.oracle.model.records import DEAD, PUBLISHED, WAITING
+from conformance.oracle.model.records import DEAD, PUBLISHED, WAITING, Copy
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges
-from conformance.oracle.topology import Message, explain
+from conformance.oracle.topology import TRANSITIONS, Message, explain
 from conformance.oracle.topology import explaining as ways
 
 RULES = {
@@ -62,6 +64,8 @@ NEAREST = (
     ways.ONWARD,
 )
 """Where several ways are at stake, these say more than the type of the last exchange."""
+MOVES = frozenset(TRANSITIONS) - {"basic.consume"} | {"connection.close"}
+"""What may change bindings; with a connection go its exclusive queues."""
 MESSAGES = 1024
 """Of so many publishes the ways are remembered."""
 LATEST = 64
@@ -77,6 +81,8 @@ class Way:
     """The channel of the publish, as its connection and number."""
     reached: dict[str, tuple[str, ...]]
     barred: dict[str, str]
+    like: tuple[str, str, str]
+    """What a match looks at: exchange, key and headers. Messages that are alike in these go the same way."""
     seen_away: set[str] = field(default_factory=set)
     """Queues that were empty when it had been handled, and to which no way leads."""
     handled: bool = False
@@ -90,12 +96,20 @@ class Ways:
     """The latest publishes to exchanges, by message; None where two share an id, or the route is not certain."""
 
     by_message: OrderedDict[str, Way | None] = field(default_factory=OrderedDict)
+    came: OrderedDict[tuple[str, tuple[str, str, str]], None] = field(default_factory=OrderedDict)
+    """The queues out of which messages came to which a way leads, each with what these are like."""
 
     def note(self, message: str, way: Way | None) -> None:
         """One more publish."""
         self.by_message[message] = None if message in self.by_message else way
         if len(self.by_message) > MESSAGES:
             self.by_message.popitem(last=False)
+
+    def arrived(self, queue: str, way: Way) -> None:
+        """One more has come by a way that leads to this queue."""
+        self.came[queue, way.like] = None
+        if len(self.came) > MESSAGES:
+            self.came.popitem(last=False)
 
 
 @follows("basic.publish")
@@ -112,7 +126,7 @@ def published(fact: Passed, notes: Notes) -> None:
     memory.note(event.message, _way(fact))
 
 
-@follows("queue.bind", "queue.unbind", "exchange.bind", "exchange.unbind", "exchange.declare", "exchange.delete")
+@follows(*MOVES)
 def rebound(fact: Passed, notes: Notes) -> None:
     """Bindings change, which a publish of another channel may meet that was sent before."""
     event = fact.event
@@ -130,11 +144,24 @@ def _way(fact: Passed) -> Way | None:
         return None
     if not fact.connection.usable() or '"CC"' in event.arguments or '"BCC"' in event.arguments:
         return None
-    found = explain(fact.topology, channel, event.exchange or "", Message(event.routing_key or "", event.arguments))
+    exchange, key = event.exchange or "", event.routing_key or ""
+    message = Message(key, event.arguments)
+    found = explain(fact.topology, channel, exchange, message)
     if found is None:
         return None
     reached = {queue: tuple(labels) for queue, labels in found.reached.items()}
-    return Way(event.seq, (event.connection, event.channel), reached, found.barred)
+    like = exchange, key, json.dumps(message.headers, sort_keys=True, default=repr)
+    return Way(event.seq, (event.connection, event.channel), reached, found.barred, like)
+
+
+def of_match(copy: Copy, notes: Notes) -> str:
+    """The rule that is broken when this message, which must be in its queue, is not, where that hangs on a match."""
+    memory, queue = notes.memory(Ways), copy.queue.name
+    way = memory.by_message.get(copy.id)
+    if way is None or copy.seen or copy.survives or copy.entry != PUBLISHED or (queue, way.like) in memory.came:
+        return ""
+    labels = way.reached.get(queue, ())
+    return "" if ways.MATCHED.isdisjoint(labels) else _rules(labels)[0]
 
 
 @judges(Confirmed)
@@ -151,13 +178,15 @@ def handled(fact: Confirmed, notes: Notes) -> None:
 def came(fact: Delivered, notes: Notes) -> None:
     """It came out of a queue: one that a way leads to, or another?"""
     copy, queue, event = fact.copy, fact.queue, fact.event
-    way = notes.memory(Ways).by_message.get(copy.id)
+    memory = notes.memory(Ways)
+    way = memory.by_message.get(copy.id)
     if way is None or copy.entry == DEAD:
         return
     labels = way.reached.get(queue.name)
     if labels is None:
         _astray(fact, way, notes)
     elif not copy.seen:
+        memory.arrived(queue.name, way)
         notes.exercise(*_rules(labels))
     elif _again(fact, labels):
         notes.find(

@@ -13,7 +13,7 @@ from conformance.oracle.model.channels import Channel
 from conformance.oracle.model.closing import ids_of
 from conformance.oracle.model.facts import ClosedUnasked, ConnectionFailed, Delivered, FoundEmpty
 from conformance.oracle.model.records import RECOVERED, RETURNED, WAITING
-from conformance.oracle.monitors import fate
+from conformance.oracle.monitors import fate, route
 from conformance.oracle.monitors.ack import closing
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.order import WINDOW
@@ -86,7 +86,7 @@ def not_empty(fact: FoundEmpty, notes: Notes) -> None:
         if queue.there(copy, fact.channel, fact.since) and not queue.others(copy.entered, fact.receiver):
             doubtful = hindered or (copy.undecided and not copy.seen)
             notes.find(
-                fate.of_absent(copy),
+                route.of_match(copy, notes) or fate.of_absent(copy),
                 fact.event,
                 f"get-ok: {copy.id} is in the queue",
                 "get-empty",

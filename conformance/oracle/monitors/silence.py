@@ -6,7 +6,7 @@ from conformance.oracle.model.channels import Channel, Consumer
 from conformance.oracle.model.facts import Confirmed, Delivered, Missing, Unanswered
 from conformance.oracle.model.owed import CLOSE, CONFIRM, DELIVERY, HANDSHAKE, HARD_CLOSE, NOTICE
 from conformance.oracle.model.records import DEAD, RECOVERED, RELEASED, RETURNED, RETURNED_LATE, WAITING, Copy
-from conformance.oracle.monitors import fate, slots
+from conformance.oracle.monitors import fate, route, slots
 from conformance.oracle.monitors.auto import of_channel, of_end
 from conformance.oracle.monitors.can import notified_neighbour, tag_of_former
 from conformance.oracle.monitors.notes import Notes
@@ -73,7 +73,7 @@ def hard_mistake_let_pass(fact: Unanswered, notes: Notes) -> None:
             error.rule,
             fact.event,
             f"connection.close {error.all_codes} for {error.what}",
-            "no connection.close comes",
+            f"{error.done}, and no connection.close" if error.done else "no connection.close comes",
             error.seq,
         )
 
@@ -113,7 +113,7 @@ def _speaks_of(method: str, channel: Channel | None) -> bool:
 def _plain(channel: Channel | None) -> bool:
     """Has nothing happened that may keep the broker from answering?"""
     return channel is None or not (
-        channel.indeterminate or channel.settlement_error or channel.method_error or channel.connection.blocked
+        channel.indeterminate or channel.settlement_error or channel.method_error or channel.connection.blocking.blocked
     )
 
 
@@ -231,9 +231,9 @@ def gone(fact: Missing, notes: Notes) -> None:
     "RQ-014",
 )
 def lost(fact: Missing, notes: Notes) -> None:
-    """Messages that nobody settled, and that are nowhere."""
+    """Messages that nobody settled, and that are nowhere. Of those that may not have matched, ROUTE speaks."""
     by_rule: dict[tuple[str, bool, tuple[str, ...]], list[Copy]] = {}
-    for copy, rule, certain in fate.of_missing(fact.copies):
+    for copy, rule, certain in fate.of_missing([one for one in fact.copies if not route.of_match(one, notes)]):
         by_rule.setdefault((rule, certain, _also(copy)), []).append(copy)
     for (rule, certain, unless), copies in by_rule.items():
         names = ", ".join(copy.id for copy in copies[:5]) + (", …" if len(copies) > 5 else "")

@@ -9,6 +9,7 @@ from conformance.oracle.topology.preconditions import Asked, Grant, Refusal, wei
 from conformance.oracle.topology.routing import MISSING, UNKNOWN, Route, route
 from conformance.oracle.topology.state import Binding, Change, Exchange, NamedQueue, Topology
 from conformance.oracle.topology.transitions import (
+    TRANSITIONS,
     answered,
     apply,
     forget_all,
@@ -20,6 +21,7 @@ from conformance.oracle.topology.transitions import (
 
 __all__ = [
     "MISSING",
+    "TRANSITIONS",
     "UNKNOWN",
     "Asked",
     "Binding",

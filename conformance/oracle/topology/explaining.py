@@ -14,6 +14,8 @@ from conformance.oracle.topology.state import Actor, Binding, Exchange, NamedQue
 DIRECT, FANOUT, TOPIC, STAR, HASH = "direct", "fanout", "topic", "topic *", "topic #"
 ALL, ANY, HEADERS_X, FORM_X = "headers all", "headers any", "headers x-", "headers with x-"
 EMPTY = "topic, empty word"
+MATCHED = frozenset({TOPIC, STAR, HASH, EMPTY, ALL, ANY, HEADERS_X, FORM_X})
+"""Ways that hang on what a binding matches, which a broker may see otherwise."""
 ONWARD, TWICE, CYCLE, ALTERNATE = "onward", "twice", "cycle", "alternate"
 UNBOUND, SPARED, FORMER = "unbound", "spared", "former"
 APART, UNTIED = "told apart by arguments", "exchanges unbound"

@@ -38,6 +38,7 @@ class Owner(Protocol):
     closing: int
     left: int
     ended: int
+    hung_up_ns: int
 
 
 class Actor(Protocol):

@@ -38,6 +38,8 @@ CHANCES = 25
 """As often as this, or nearly, a run at depth ci brings the circumstances of a race about, but for the rarest."""
 ALWAYS = {"settlements-kept-back", "name-used-again", "get-meets-deletion"}
 """Circumstances in which what is listed happens each time that a client does a certain thing, by what was measured."""
+SELDOM = {(name, "get-meets-deletion") for name in ("rabbitmq-3.8", "rabbitmq-3.10", "rabbitmq-4.0")}
+"""Versions on which it is a race all the same."""
 IMITATE = {
     "errors.crossing-close-unanswered",
     "cancel.client-answer-crashes",
@@ -64,11 +66,12 @@ IMITATE = {
     "octets.channel-0-content-dropped",
     "channels.last-queue-kept",
     "channels.zero-opened",
-    "channels.zero-passed-over",
     "rights.any-alternate",
     "rights.deleted-users-stay",
     "getting.internal-error",
     "consuming.exclusive-joins",
+    "exchanges.no-value-compared",
+    "queues.locked-until-hung-up",
     "queues.last-of-the-connection",
     "consuming.exclusive-on-classic-only",
     "connections.crossing-discarded",
@@ -99,10 +102,10 @@ def test_the_words_of_an_entry_are_excused_in_its_circumstances_alone(
 
 @pytest.mark.parametrize("one", RACES, ids=called)
 def test_a_race_that_shows_each_time_is_no_race(one: tuple[str, Deviation]) -> None:
-    entry = one[1]
+    name, entry = one
     assert entry.at_most is not None
     closes = gate.chance(CHANCES, CHANCES, entry.at_most) < gate.IMPLAUSIBLE
-    assert closes is (entry.where not in ALWAYS)
+    assert closes is (entry.where not in ALWAYS or (name, entry.where) in SELDOM)
 
 
 @pytest.mark.parametrize(
@@ -174,11 +177,12 @@ def test_a_broker_that_errs_elsewhere_is_found_beside_what_is_listed_of_lavinmq(
         "routes.returned-when-full",
         "cancel.notifies-everybody",
         "consuming.exclusive-joins",
+        "exchanges.no-value-compared",
+        "queues.locked-until-hung-up",
         "octets.content-given-up",
         "octets.channel-0-content-dropped",
         "channels.last-queue-kept",
         "channels.zero-opened",
-        "channels.zero-passed-over",
         "rights.any-alternate",
         "rights.deleted-users-stay",
         "connections.crossing-discarded",

@@ -51,6 +51,7 @@ BROKEN = [
     ("CHAN-008", IN_TX + COMMIT + "1 < commit-ok"),
     ("CHAN-008", IN_TX + f"1 > confirm \n 1 < closed 406 85 10 {LOCKED}"),
     ("CHAN-009", "@open 1 \n 0 > open \n 0 < open-ok \n - deadline replies"),
+    ("CHAN-009", "@open 1 \n 0 > open \n - deadline replies"),
 ]
 LAWFUL = {
     "the broker closes the channel before it reads the second open": "@queue q \n @consume 1 q c1 \n 1 > open \n"
@@ -65,3 +66,12 @@ LAWFUL = {
     "1 < closed 404 60 70 NOT_FOUND",
     "no channel was closed": "@queue q \n @open 2 \n" + ASKED + "2 < flow-ok \n 2 < declare-ok q",
 }
+
+
+def test_silence_on_channel_0_is_told_from_an_answer(play) -> None:
+    """CHAN-009: what is listed of one broker is what it says, and not that it says nothing."""
+    opened = "@open 1 \n 0 > open \n "
+    (answered,) = play(opened + "0 < open-ok \n - deadline replies").judge.judgement.findings
+    (silent,) = play(opened + "- deadline replies").judge.judgement.findings
+    assert answered.observed == "channel.open-ok, and no connection.close"
+    assert silent.observed == "no connection.close comes"

@@ -45,6 +45,10 @@ def wrong(rule: str) -> str:
     return f"@open 1 \n - octets c {OCTETS[rule].hex()}"
 
 
+LEFT = (
+    "- wait 1 \n @open 1 \n d:1 > open \n d:1 < open-ok \n d:1 > declare q exclusive \n d:1 < declare-ok q \n "
+    "d:0 > bye \n d:0 < bye-ok \n "
+)
 ARISES = {
     "closes-cross": BAD + "1 > close \n" + REFUSED + "1 > closed-ok \n 1 < close-ok",
     "opened-after-failure": BAD + REFUSED + "1 > closed-ok \n 1 > open",
@@ -80,6 +84,8 @@ ARISES = {
     "last-queue-elsewhere": "@queue q \n @open 1 \n 1 > purge",
     "long-queue-name": f"@open 1 \n 1 > declare {'q' * 128} passive",
     "killed-young": "@queue q \n - wait 1 \n - killed",
+    "binding-without-value": "@queue q \n @route x headers - q ink=void",
+    "owner-hangs-up": LEFT + "- end d closed \n 1 > declare q passive",
     "exclusive-consumer": "@queue q \n @open 1 \n 1 > consume q c1 exclusive",
     "get-meets-deletion": "@queue q \n @open 1 \n 1 > get q \n 90 > delete q",
     "channel-shared": "@queue q \n @consume 1 q c1 \n 1 > consume q c2",
@@ -132,6 +138,8 @@ MISSES = {
     "long-queue-name": f"@open 1 \n 1 > declare {'q' * 127} passive",
     "last-queue-elsewhere": "@queue q \n @open 1 \n d:1 > open \n d:1 < open-ok \n d:1 > purge",
     "killed-young": "@queue q \n - wait 3 \n - killed",
+    "binding-without-value": "@queue q \n @route x headers - q ink=red",
+    "owner-hangs-up": LEFT + "- end d closed \n - wait 0.5 \n 1 > declare q passive",
     "exclusive-consumer": "@queue q \n @open 1 \n 1 > consume q c1",
     "get-meets-deletion": "@queue q \n @open 1 \n 1 > get q \n 1 < get-empty \n 90 > delete q",
     "channel-shared": "@queue q \n @consume 1 q c1 \n @open 2 \n 2 > consume q c2",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.tables import test_broken, test_lawful, test_sound
 
 __all__ = ["test_broken", "test_lawful", "test_sound"]
@@ -67,6 +69,7 @@ BROKEN = [
     ("ROUTE-005", route("topic", "#.b.#") + sent("a.c") + comes("q")),
     ("ROUTE-006", route("headers", "-", "ink=red", "size=3") + sent("any", "m1", 1, INK) + comes("q")),
     ("ROUTE-006", route("headers", "-", "size=3") + sent("any", "m1", 1, "h.size=three") + comes("q")),
+    ("ROUTE-006", route("headers", "-", "ink=void") + sent("any", "m1", 1, INK) + LOST),
     ("ROUTE-007", route("headers", "-", "x-match=any", "ink=red", "size=3") + sent("any", "m1", 1, INK) + LOST),
     ("ROUTE-008", route("headers", "-", "ink=red", "x-tag=a") + sent("any", "m1", 1, INK) + LOST),
     ("ROUTE-009", TWICE + sent("a.b") + comes("q") + comes("q", "m1", 2)),
@@ -111,3 +114,40 @@ LAWFUL = [
     ),
     ("two messages of one id", route("direct", "a") + sent("b") + sent("a", "m1", 2) + comes("q")),
 ]
+
+
+PAIRS = [
+    ("topic", "a.b", "a.b", "", "ROUTE-003"),
+    ("topic", "a.*", "a.b", "", "ROUTE-004"),
+    ("topic", "a.#", "a.b", "", "ROUTE-005"),
+    ("headers", "- ink=red", "any", INK, "ROUTE-006"),
+    ("headers", "- ink=red x-match=any", "any", INK, "ROUTE-007"),
+]
+
+
+def matched(kind: str, binding: str) -> str:
+    """x, with q and r bound alike."""
+    key, *arguments = binding.split()
+    return f"{Q} @route x {kind} {key} q {' '.join(arguments)} \n 90 > bind r x {binding} \n 90 < bind-ok \n"
+
+
+@pytest.mark.parametrize(("kind", "binding", "key", "header", "rule"), PAIRS)
+@pytest.mark.parametrize("gone", ["2 > get r no_ack \n 2 < get-empty \n", "- deadline drain r \n"])
+def test_what_may_not_have_matched_was_not_lost(play, kind, binding, key, header, rule, gone) -> None:
+    """CNF-010: nothing like it has come to r, so it is the match that was wrong."""
+    assert play(matched(kind, binding) + sent(key, "m1", 1, header) + gone).broken == [rule]
+
+
+@pytest.mark.parametrize(("kind", "binding", "key", "header", "rule"), PAIRS)
+def test_what_certainly_matched_was_lost(play, kind, binding, key, header, rule) -> None:
+    """CNF-010: another one of the kind came to r before."""
+    before = matched(kind, binding) + sent(key, "m1", 1, header) + comes("r") + sent(key, "m2", 2, header)
+    assert play(before + "2 > get r no_ack \n 2 < get-empty").broken == ["CNF-010"]
+    assert "CNF-010" in play(before + "- deadline drain r").broken
+
+
+def test_a_match_is_not_in_doubt_where_nothing_is_to_match(play) -> None:
+    """CNF-010 and RQ-011: a fanout exchange leads to every queue that is bound."""
+    both = Q + "@exchange x q r \n" + sent("any")
+    assert play(both + "2 > get r no_ack \n 2 < get-empty").broken == ["CNF-010"]
+    assert "RQ-011" in play(route("fanout", "a") + sent("a") + LOST).broken
