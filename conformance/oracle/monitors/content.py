@@ -3,7 +3,7 @@
 A broker may add headers whose names begin with `x-`, and takes BCC out; it removes and changes nothing. Dead letters
 come under another address and without expiration. What two messages share the id of cannot be told apart: of neither
 anything is claimed. A change is filed once: under CONTENT where the publish had what only that rule speaks of, else
-under RQ-016; what a basic.return changes, but for types and empty tables, is for CNF-009.
+under RQ-016; what a basic.return changes, but for types and empty tables, is for RETURN-006 or CNF-009.
 """
 
 from __future__ import annotations

@@ -37,6 +37,8 @@ HARMLESS = frozenset(
         "CONTENT-007",
         "RETURN-002",
         "RETURN-004",
+        "RETURN-005",
+        "RETURN-006",
         "ERR-002",
         "ERR-013",
         "CAN-001",
