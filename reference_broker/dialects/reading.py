@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import codec
+from codec.errors import ReplyCode
 from reference_broker.dialects.kinds import Behaviour, does
-from reference_broker.intake import Intake
+from reference_broker.errors import ConnectionException
+from reference_broker.intake import HEADER_FRAME, Intake
 
 BEHAVIOURS: list[Behaviour] = []
 NEVER = 1 << 62
 """More octets than will ever come."""
+WEIGHT, SIZED = slice(9, 11), 20
+"""Where a header frame has its weight; how long it is at least if it tells the size of its body."""
 
 
 @does(
@@ -26,3 +30,21 @@ class LongerBodyAwaited(Intake):
             assembly.missing = NEVER
         else:
             super().on_content(number, frame)
+
+
+@does(
+    "intake",
+    BEHAVIOURS,
+    "reading.properties-fail",
+    "properties that cannot be read are the broker's own failure",
+)
+class PropertiesFail(Intake):
+    """It looks at them when the content is whole, and does not expect that there is anything wrong."""
+
+    def complaint(self, broken: codec.MalformedFrame) -> tuple[ConnectionException, tuple[int, int]]:
+        error, blamed = super().complaint(broken)
+        raw, channel = broken.raw, int.from_bytes(broken.raw[1:3], "big")
+        if raw[:1] == HEADER_FRAME and channel in self.assemblies and error.code == ReplyCode.FRAME_ERROR:
+            placed = len(raw) >= SIZED and raw[WEIGHT] == b"\0\0"
+            return (ConnectionException(ReplyCode.INTERNAL_ERROR), (0, 0)) if placed else (error, blamed)
+        return error, blamed

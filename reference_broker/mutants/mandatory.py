@@ -53,9 +53,7 @@ def no_headers(self: Channel, exchange: str, message: Message) -> None:
     Channel.give_back(self, exchange, message if self.confirms is not None else bare)
 
 
-@replaces(
-    "channel.give_back", "mandatory.one-frame", "without confirms a return has one frame of its body", "RETURN-006"
-)
+@replaces("channel.give_back", "mandatory.one-frame", "without confirms a return is one body frame long", "RETURN-006")
 def one_frame(self: Channel, exchange: str, message: Message) -> None:
     room = self.connection.outbox.frame_max - FRAME_OVERHEAD
     cut = addressed(message.exchange, message.routing_key, message.header, message.body[:room])

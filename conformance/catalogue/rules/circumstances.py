@@ -42,6 +42,8 @@ NAMES: Mapping[str, str] = {
     "interrupted-content": "a method comes in the middle of a content",
     "other-class": "a content header has another class than its method",
     "content-on-channel-0": "a content frame comes on channel 0",
+    "unreadable-properties": "the properties of a content header cannot be read",
+    "content-weight": "a content header has a weight other than 0",
     "method-on-channel-0": "a method that belongs on a channel comes on channel 0",
     "get-meets-deletion": "a get is on its way to a queue, and so is the deletion of that queue",
     "exclusive-consumer": "a consumer is started with exclusive",

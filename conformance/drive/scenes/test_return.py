@@ -58,7 +58,7 @@ def test_returns_in_order(stage: Stage) -> None:
 
 @rule("RETURN-005", queue_types=("classic",))
 def test_returns_say_why(stage: Stage) -> None:
-    """By exchanges of two types, with keys short and long, on a channel without confirms; and by the default exchange."""
+    """By exchanges of two types, with keys short and long, without confirms; and by the default exchange."""
     fanout, direct = stage.exchange(), stage.exchange(stage.queue(), kind="direct", key="known")
     channel = stage.channel()
     for exchange, key in ((fanout, "key"), (direct, "a.key"), (direct, "k" * 255), (fanout, "ä"), ("", "no queue")):

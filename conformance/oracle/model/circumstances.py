@@ -361,6 +361,8 @@ _FLAWS: Mapping[octets.Flaw, str] = {
     octets.INTERRUPTED: "interrupted-content",
     octets.OF_ANOTHER_CLASS: "other-class",
     octets.ON_CHANNEL_0: "content-on-channel-0",
+    octets.PROPERTIES: "unreadable-properties",
+    octets.WEIGHT: "content-weight",
 }
 
 

@@ -218,7 +218,7 @@ SENT: dict[str, Maker] = {
     "tune-ok": lambda c, w: m.ConnectionTuneOk(
         c, channel_max=int(w.pairs.get("channels", 0)), heartbeat=int(w.pairs.get("heartbeat", 0))
     ),
-    "enter": lambda c, w: m.ConnectionOpen(0, w.text(0, "/")),
+    "enter": lambda c, w: m.ConnectionOpen(c, w.text(0, "/")),
     "recover": lambda c, w: m.BasicRecover(c, w.has("requeue")),
     "recover-async": lambda c, w: m.BasicRecoverAsync(c, w.has("requeue")),
     "get": lambda c, w: m.BasicGet(c, queue=w.text(0), no_ack=w.has("no_ack")),

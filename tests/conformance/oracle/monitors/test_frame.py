@@ -19,12 +19,19 @@ def sent(rule: str) -> str:
     return f"@open 1 \n - octets c {OCTETS[rule].hex()} \n"
 
 
-SOUND = {rule: f"{sent(rule)} 0 < kicked {code} 0 0 wrong" for rule, code in CODES.items()}
+ELSEWHERE = "@open 1 \n 1 > enter / \n"
+SOUND = {
+    **{rule: f"{sent(rule)} 0 < kicked {code} 0 0 wrong" for rule, code in CODES.items()},
+    "FRAME-012": ELSEWHERE + "0 < kicked 503 10 40 COMMAND_INVALID",
+}
 BROKEN = [
     *((rule, f"{sent(rule)} 0 < kicked 541 0 0 wrong") for rule in CODES),
     *((rule, f"{sent(rule)} - deadline replies") for rule in CODES),
     ("FRAME-004", f"{sent('FRAME-004')} 1 < closed 505 0 0 unexpected"),
     ("FRAME-005", f"{sent('FRAME-005')} - end c fin"),
+    ("FRAME-012", ELSEWHERE + "1 < closed 503 10 40 COMMAND_INVALID"),
+    ("FRAME-012", ELSEWHERE + "0 < kicked 541 10 40 INTERNAL_ERROR"),
+    ("FRAME-012", ELSEWHERE + "- deadline replies"),
 ]
 LAWFUL = [
     ("the end alone after another frame end", f"{sent('FRAME-001')} - end c fin"),
