@@ -241,6 +241,13 @@ def test_properties_that_cannot_be_read(speaking, dialect, code):
     assert close.reply_code == code
 
 
+@pytest.mark.parametrize(("dialect", "codes"), [("documented", []), ("rabbitmq-3.8", [541]), ("rabbitmq-4.3", [541])])
+def test_floats_that_are_no_numbers(speaking, dialect, codes):
+    header = codec.header(1, 0, headers=[("list", "A", [("F", [("x", "d", float("inf"))])])])
+    said = speaking(dialect).send(m.BasicPublish(1, 0, "", "nowhere"), header)
+    assert [close.reply_code for close in said] == codes
+
+
 @pytest.mark.parametrize("dialect", ["documented", "rabbitmq-4.3"])
 def test_a_weight(speaking, dialect):
     (close,) = speaking(dialect).send(OCTETS["FRAME-016"])

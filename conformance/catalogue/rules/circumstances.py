@@ -43,6 +43,7 @@ NAMES: Mapping[str, str] = {
     "other-class": "a content header has another class than its method",
     "content-on-channel-0": "a content frame comes on channel 0",
     "unreadable-properties": "the properties of a content header cannot be read",
+    "float-without-number": "a float among the headers of a publish is infinite, or no number",
     "content-weight": "a content header has a weight other than 0",
     "method-on-channel-0": "a method that belongs on a channel comes on channel 0",
     "get-meets-deletion": "a get is on its way to a queue, and so is the deletion of that queue",

@@ -1,5 +1,5 @@
-"""GET: gets of queues that are not there, of queues that go away meanwhile, of empty ones, and several gets at once. That
-a get of an empty queue is never answered is judged as silence.
+"""GET: gets of queues that are not there, that go away meanwhile, that are empty, and several gets at once. That a get
+of an empty queue is never answered is judged as silence.
 
 A memory of the family: the gets that wait for their answer, in order, and the deletions that do. A get *meets* a
 deletion of its queue by another channel if each was sent before the other was answered.

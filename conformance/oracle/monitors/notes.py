@@ -35,6 +35,8 @@ HARMLESS = frozenset(
         "CONTENT-002",
         "CONTENT-003",
         "CONTENT-007",
+        "CONTENT-009",
+        "CONTENT-010",
         "RETURN-002",
         "RETURN-004",
         "RETURN-005",
