@@ -79,16 +79,25 @@ def every_type() -> values.FieldTable:
     return [*flat, ("list", "A", listed), ("table", "F", flat), ("deep", "F", [("deeper", "A", [("F", flat)])])]
 
 
+def every_property(user: str) -> Mapping[str, Any]:
+    """All that a content may have, beside its message id and its delivery mode."""
+    words = "content_type", "content_encoding", "correlation_id", "reply_to", "type", "app_id", "cluster_id"
+    numbers = {"priority": 5, "timestamp": 1_700_000_000, "expiration": "3600000"}
+    return {**{word: f"a {word}" for word in words}, **numbers, "user_id": user, "headers": every_type()}
+
+
 @rule("CONTENT-002")
 def test_headers_of_all_types(stage: Stage) -> None:
-    """Published with all types, got, returned to the queue, consumed; and returned to the publisher."""
+    """Published with all types, alone and beside all other properties; got, returned to the queue, consumed; and
+    returned to the publisher."""
     queue = stage.queue()
     channel = confirming(stage)
-    channel.publish(queue, properties={"headers": every_type()})
-    channel.publish(f"nowhere {queue}", mandatory=True, properties={"headers": every_type()})
+    for properties in ({"headers": every_type()}, every_property(stage.target.user)):
+        channel.publish(queue, properties=properties)
+        channel.publish(f"nowhere {queue}", mandatory=True, properties=properties)
     settle(stage, channel)
-    (tag,) = stage.fetch(channel, queue)
-    channel.reject(tag)
+    for tag in stage.fetch(channel, queue, 2):
+        channel.reject(tag)
     stage.barrier(channel)
     channel.consume(queue)
     stage.quiesce()

@@ -78,7 +78,7 @@ def _rule(publication: Publication, event: Event) -> str:
     return particulars.OCTETS if publication.has_frame_end else particulars.PLAIN
 
 
-@judges(Returned, TYPES, EMPTY)
+@judges(Returned, TYPES, EMPTY, particulars.DEEP)
 def headers_returned(fact: Returned, notes: Notes) -> None:
     """Headers of a message that comes back keep their types, and are there or not."""
     publication = fact.publication
@@ -94,7 +94,8 @@ def _headers(publication: Publication, event: Event, notes: Notes) -> None:
         return
     change = retyped(sent, came)
     if change is not None:
-        notes.find(TYPES, event, f"{publication} {change[0]}", f"{event.method} {change[1]}", publication.seq)
+        rule = particulars.DEEP if particulars.is_shallower(_types(sent), _types(came)) else TYPES
+        notes.find(rule, event, f"{publication} {change[0]}", f"{event.method} {change[1]}", publication.seq)
     elif '"types"' in sent and notes.judgement.exercised[TYPES] < MANY:
         for kind in _kinds(json.loads(sent)["types"]):
             notes.show(TYPES, kind, tuple(KINDS))
@@ -150,12 +151,11 @@ def changed(publication: Publication, event: Event, except_for: tuple[str, ...] 
     name, sent, came = found
     if name == BODY:
         return f"with {sent} octets", "with other octets" if sent == came else f"with {came} octets"
-    return f"with {name} {_short(sent)}", f"with {name} {_short(came)}"
+    return f"with {name} {_short(repr(sent))}", f"with {name} {_short(repr(came))}"
 
 
-def _short(value: Any) -> str:
-    """As it is written, without its middle if it is long."""
-    text = repr(value)
+def _short(text: str) -> str:
+    """A value in words, without its middle if it is long."""
     return text if len(text) <= SHOWN else f"{text[: SHOWN // 2]}...{text[-SHOWN // 2 :]}"
 
 
@@ -203,7 +203,7 @@ def _types(arguments: str) -> dict[str, Any]:
 
 def _words(kind: Any) -> str:
     """A type as it is told to people."""
-    return kind if isinstance(kind, str) else json.dumps(kind)
+    return kind if isinstance(kind, str) else _short(json.dumps(kind))
 
 
 def _kinds(types: Any) -> set[str]:

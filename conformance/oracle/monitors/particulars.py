@@ -114,6 +114,11 @@ def _no_number(letter: str, value: Any) -> bool:
     return letter in FRACTIONAL and isinstance(value, str)
 
 
+def is_shallower(sent: Any, came: Any) -> bool:
+    """Is what was deep less deep now?"""
+    return LEVELS < depth(sent) > depth(came)
+
+
 def leaves(types: Any, value: Any) -> Iterator[tuple[str, Any]]:
     """Each plain value with its letter, at whatever depth of tables and lists."""
     if isinstance(types, str):

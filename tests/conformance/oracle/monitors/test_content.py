@@ -98,6 +98,7 @@ BROKEN = [
     ("CONTENT-011", got(NO_NUMBER, ZERO)),
     ("CONTENT-011", refused(NO_NUMBER, "0 < kicked 541 0 0 INTERNAL_ERROR")),
     ("CONTENT-012", refused(DEEP)),
+    ("CONTENT-012", got(DEEP, SHALLOW)),
     ("CONTENT-013", with_end("1 > get q \n 1 < get-ok 1 m1 q octets=61")),
     ("CONTENT-013", with_end("0 < kicked 501 60 40 FRAME_ERROR")),
     ("CONTENT-014", got(LONG, SHORT)),
