@@ -95,7 +95,7 @@ def test_headers_of_all_types(stage: Stage) -> None:
     for properties in ({"headers": every_type()}, every_property(stage.target.user)):
         channel.publish(queue, properties=properties)
         channel.publish(f"nowhere {queue}", mandatory=True, properties=properties)
-    settle(stage, channel)
+        settle(stage, channel)
     for tag in stage.fetch(channel, queue, 2):
         channel.reject(tag)
     stage.barrier(channel)
