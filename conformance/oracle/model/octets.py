@@ -68,6 +68,8 @@ FLAWS = (
     PROPERTIES,
     WEIGHT,
 )
+LEFT_OPEN = "UTF-8 in ", "at most ", "flags of the 14 properties only", "bits "
+"""What our codec refuses, and others may take: other octets in texts, deeper tables, flags and bits without a meaning."""
 LEAST = {METHOD: 4, HEADER: 12}
 """So many octets hold the numbers of a method, and a content header before the flags of its properties."""
 
@@ -104,7 +106,7 @@ def flaw_of(event: Event) -> Flaw | None:
         return None  # more of it may come
     if raw[HEAD + size] != FRAME_END:
         return END
-    return _of_payload(kind, raw)
+    return None if expected.startswith(LEFT_OPEN) else _of_payload(kind, raw)
 
 
 def _of_payload(kind: int, raw: bytes) -> Flaw | None:
