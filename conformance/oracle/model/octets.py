@@ -69,7 +69,7 @@ FLAWS = (
     WEIGHT,
 )
 LEFT_OPEN = "UTF-8 in ", "at most ", "flags of the 14 properties only", "bits "
-"""What our codec refuses, and others may take: other octets in texts, deeper tables, flags and bits without a meaning."""
+"""What our codec refuses, and others may take: odd octets in texts, deep tables, flags and bits without a meaning."""
 LEAST = {METHOD: 4, HEADER: 12}
 """So many octets hold the numbers of a method, and a content header before the flags of its properties."""
 
