@@ -50,6 +50,9 @@ TO_BE_TAKEN = particulars.FLOATS, particulars.DEEP, particulars.OCTETS, particul
 """Rules whose publishes `particulars` knows; what comes out shows that they are kept."""
 ELSEWHERE = frozenset({311, 320, 403, 404, 506})
 """Codes that speak of something else than what a publish looks like."""
+OF_FRAMES = frozenset({501, 502, 503, 505})
+"""Codes by which a broker says that it could not read something. Octets in a body are a common thing: by other codes it
+speaks of something else."""
 SHOWN = 3
 """So many publishes that a close may be about are named."""
 PUBLISHES = 1024
@@ -140,14 +143,14 @@ def connection_closed(fact: ConnectionFailed, notes: Notes) -> None:
 
 
 def _refused(event: Event, what: str, channels: Iterable[Channel], notes: Notes) -> None:
-    memory, ids = notes.memory(Peculiar), ids_of(event)
+    memory, ids, code = notes.memory(Peculiar), ids_of(event), int(event.args.get("reply_code", 0))
     channels = [one for one in channels if one.alive()]
     nameless = ids == (0, 0) and all({*one.sent} <= {PUBLISH} and not one.pending() for one in channels)
-    if not memory.unproven or int(event.args.get("reply_code", 0)) in ELSEWHERE or not (ids == PUBLISH or nameless):
+    if not memory.unproven or code in ELSEWHERE or not (ids == PUBLISH or nameless):
         return
     sent = [one for channel in channels for one in memory.unproven.get(channel.opened, [])]
     rules = {rule for _, rule in sent}
-    if len(rules) == 1 and (rule := rules.pop()):
+    if len(rules) == 1 and (rule := rules.pop()) and (rule != particulars.OCTETS or code in OF_FRAMES):
         seqs = [seq for seq, _ in sent]
         notes.find(rule, event, "the publish is taken", f"{what}: {closing(event.args)}", *seqs[-SHOWN:])
 

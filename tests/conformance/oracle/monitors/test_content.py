@@ -105,6 +105,8 @@ BROKEN = [
     ("CONTENT-014", refused(LONG)),
 ]
 LAWFUL = {
+    "what a broker says of itself need not be about octets in a body": f"{BEGUN} 1 > publish q m1 octets=ce \n"
+    "1 < closed 406 60 40 PRECONDITION_FAILED",
     "a body with such an octet may have properties that are refused": f"{BEGUN} 1 > publish q m1 octets=ce "
     'with={"user_id":"somebody"} \n 1 < closed 406 60 40 no',
     "tables that are not deep, and a publish that is refused for what nobody knows": refused(SHALLOW),
