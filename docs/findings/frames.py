@@ -17,9 +17,9 @@ PUBLISH = wire.method(1, wire.PUBLISH, bytes(2) + wire.short("amq.fanout") + wir
 FLOW = wire.method(1, wire.FLOW, b"\x01")
 
 
-def header(channel: int = 1, class_id: int = 60) -> bytes:
-    """A content header without properties, for one octet."""
-    return wire.frame(2, channel, struct.pack(">HHQH", class_id, 0, 1, 0))
+def header(channel: int = 1, class_id: int = 60, weight: int = 0, flags: int = 0, more: bytes = b"") -> bytes:
+    """A content header for one octet, without properties unless these are in `flags` and `more`."""
+    return wire.frame(2, channel, struct.pack(">HHQH", class_id, weight, 1, flags) + more)
 
 
 VECTORS = {
@@ -32,6 +32,9 @@ VECTORS = {
     "a header of class 50 after basic.publish": PUBLISH + header(class_id=50),
     "a header on channel 0": header(channel=0),
     "a body on channel 0": wire.frame(3, 0, b"x"),
+    "a header of weight 1": PUBLISH + header(weight=1),
+    "a property that is not there, and the body": PUBLISH + header(flags=0x8000) + wire.frame(3, 1, b"x"),
+    "octets that are no property, and the body": PUBLISH + header(more=b"\x03odd") + wire.frame(3, 1, b"x"),
 }
 
 

@@ -116,3 +116,19 @@ def exclusive_for_ever(self: Queue, consumer: Consumer) -> None:
     exclusive = self.exclusive_consumer
     Queue.leave(self, consumer)
     self.exclusive_consumer = exclusive
+
+
+@replaces(
+    "outbox.pieces", "consuming.tag-cut-short", "consume-ok tells no more than 128 octets of a tag", "CONSUME-007"
+)
+def tag_cut_short(self: Outbox, item: Outbound) -> Sequence[bytes]:
+    if isinstance(item, m.BasicConsumeOk):
+        item.consumer_tag = item.consumer_tag[:128]
+    return Outbox.pieces(self, item)
+
+
+@replaces("outbox.pieces", "consuming.tag-in-small-letters", "cancel-ok tells a tag in small letters", "CONSUME-007")
+def tag_in_small_letters(self: Outbox, item: Outbound) -> Sequence[bytes]:
+    if isinstance(item, m.BasicCancelOk):
+        item.consumer_tag = item.consumer_tag.lower()
+    return Outbox.pieces(self, item)

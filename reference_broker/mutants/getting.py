@@ -6,8 +6,8 @@ from codec import methods as m
 from codec.errors import ReplyCode
 from reference_broker import basic
 from reference_broker.channel import Channel
-from reference_broker.errors import ChannelException, ConnectionException
-from reference_broker.mutants.kinds import changes, handles, memory
+from reference_broker.errors import ChannelException, ConnectionException, precondition
+from reference_broker.mutants.kinds import changes, handles, memory, replaces
 from reference_broker.parts import Parts
 from reference_broker.queue import Queue
 
@@ -105,3 +105,29 @@ def from_one_queue(parts: Parts) -> None:
         below.flush(self)
 
     parts.override("channel", get=get, flush=flush)
+
+
+@replaces("channel.get", "getting.waits-for-a-message", "a get of an empty queue waits for a message", "GET-005")
+def waits_for_a_message(self: Channel, queue: Queue, no_ack: bool) -> None:
+    if queue.ready:
+        Channel.get(self, queue, no_ack)
+
+
+@changes("getting.waits-for-the-last", "a get waits for a message that is out with another channel", "GET-005")
+def waits_for_the_last(parts: Parts) -> None:
+    below = parts.channel
+
+    def get(self: Channel, queue: Queue, no_ack: bool) -> None:
+        others = [one for one in self.connection.channels.values() if one is not self]
+        if queue.ready or not any(one.queue is queue for other in others for one in other.unacked.everything()):
+            below.get(self, queue, no_ack)
+
+    parts.override("channel", get=get)
+
+
+@handles(m.QueueDelete, "getting.counts-as-consumer", "a get that is not settled uses its queue", "GET-004")
+def counts_as_consumer(channel: Channel, method: m.QueueDelete) -> None:
+    unsettled = (one for other in channel.connection.channels.values() for one in other.unacked.everything())
+    if method.if_unused and any(one.consumer is None and one.queue.name == method.queue for one in unsettled):
+        raise precondition(f"queue '{method.queue}' in vhost '/' in use")
+    Parts().handlers[m.QueueDelete](channel, method)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from codec import methods as m
 from reference_broker.channel import Channel
-from reference_broker.message import Message
+from reference_broker.message import FRAME_OVERHEAD, Message, addressed
 from reference_broker.mutants.kinds import changes, memory, replaces
 from reference_broker.parts import Parts
 
@@ -30,6 +31,34 @@ def twice(self: Channel, exchange: str, message: Message) -> None:
 def on_first_channel(self: Channel, exchange: str, message: Message) -> None:
     first = next(iter(self.connection.channels.values()))
     Channel.give_back(first, exchange, message)
+
+
+@replaces("channel.give_back", "mandatory.not-consumed", "without confirms a return has the code 313", "RETURN-005")
+def not_consumed(self: Channel, exchange: str, message: Message) -> None:
+    if self.confirms is not None:
+        Channel.give_back(self, exchange, message)
+    else:
+        method = m.BasicReturn(self.number, 313, "NO_CONSUMERS", exchange, message.routing_key)
+        self.connection.send_content(method, message)
+
+
+@replaces("channel.give_back", "mandatory.no-address", "without confirms a return names no exchange", "RETURN-005")
+def no_address(self: Channel, exchange: str, message: Message) -> None:
+    Channel.give_back(self, exchange if self.confirms is not None else "", message)
+
+
+@replaces("channel.give_back", "mandatory.no-headers", "without confirms a return has no headers", "RETURN-006")
+def no_headers(self: Channel, exchange: str, message: Message) -> None:
+    bare = message.copy(message.exchange, message.routing_key, headers=None)
+    Channel.give_back(self, exchange, message if self.confirms is not None else bare)
+
+
+@replaces("channel.give_back", "mandatory.one-frame", "without confirms a return is one body frame long", "RETURN-006")
+def one_frame(self: Channel, exchange: str, message: Message) -> None:
+    room = self.connection.outbox.frame_max - FRAME_OVERHEAD
+    cut = addressed(message.exchange, message.routing_key, message.header, message.body[:room])
+    cut = cut.copy(message.exchange, message.routing_key)  # whose header tells the size that is left
+    Channel.give_back(self, exchange, message if self.confirms is not None else cut)
 
 
 @changes("mandatory.shortest-first", "a return waits behind a shorter one", "RETURN-004")

@@ -10,7 +10,7 @@ from codec import Heartbeat, Method
 from codec.errors import ReplyCode
 from reference_broker.channel import Channel
 from reference_broker.content import Assembly
-from reference_broker.errors import ConnectionException
+from reference_broker.errors import ChannelException, ConnectionException
 from reference_broker.intake import HEADER_FRAME, Inbound, Intake
 from reference_broker.mutants.kinds import changes, replaces
 from reference_broker.parts import Parts
@@ -18,6 +18,9 @@ from reference_broker.parts import Parts
 HEAD, OVERHEAD = 7, 8
 END = b"\xce"
 TYPES = frozenset({1, 2, 3, 8})
+HEARTBEAT_FRAME = b"\x08"
+LEAST = {1: 4, 2: 12}
+"""So many octets of payload a method has at least, and a content header before its flags."""
 Mend = Callable[[bytes], bytes]
 
 
@@ -59,10 +62,15 @@ def end_unseen(raw: bytes) -> bytes:
     return raw[:-1] + END if whole(raw) else raw
 
 
-@replaces("intake.complaint", "octets.complaints-are-505", "a wrong frame is told to be unexpected", "FRAME-001")
-def complaints_are_505(self: Intake, broken: codec.MalformedFrame) -> tuple[ConnectionException, tuple[int, int]]:
-    error, blamed = Intake.complaint(self, broken)
-    return ConnectionException(ReplyCode.UNEXPECTED_FRAME, error.text), blamed
+@changes("octets.complaints-are-505", "a wrong frame is told to be unexpected", "FRAME-001")
+def complaints_are_505(parts: Parts) -> None:
+    below = parts.intake
+
+    def complaint(self: Intake, broken: codec.MalformedFrame) -> tuple[ConnectionException, tuple[int, int]]:
+        error, blamed = below.complaint(self, broken)
+        return ConnectionException(ReplyCode.UNEXPECTED_FRAME, error.text), blamed
+
+    parts.override("intake", complaint=complaint)
 
 
 @mends("octets.types-skipped", "frames of unknown types are skipped", "FRAME-002")
@@ -167,3 +175,64 @@ def unreadable_skipped(raw: bytes) -> bytes:
     except codec.MalformedFrame:
         return b""
     return raw
+
+
+@replaces(
+    "intake.on_channel", "octets.connection-anywhere", "methods of the connection are ignored on a channel", "FRAME-012"
+)
+def connection_ignored(self: Intake, number: int, frame: Inbound) -> None:
+    if not isinstance(frame, Method) or frame.CLASS_ID != codec.methods.ConnectionOpen.CLASS_ID:
+        Intake.on_channel(self, number, frame)
+
+
+@replaces("intake.serve", "octets.connection-costs-a-channel", "on a channel they cost that channel", "FRAME-012")
+def connection_costs_a_channel(self: Intake, channel: Channel, method: Method) -> None:
+    if method.CLASS_ID == codec.methods.ConnectionOpen.CLASS_ID:
+        raise ChannelException(ReplyCode.COMMAND_INVALID, "unimplemented method")
+    Intake.serve(self, channel, method)
+
+
+@mends("octets.beats-with-payload", "the payload of a heartbeat is passed over", "FRAME-013")
+def beats_with_payload(raw: bytes) -> bytes:
+    return raw[:3] + bytes(4) + END if raw[:1] == HEARTBEAT_FRAME and whole(raw) else raw
+
+
+@mends("octets.short-skipped", "frames that are too short for what they are, are skipped", "FRAME-014")
+def short_skipped(raw: bytes) -> bytes:
+    return b"" if whole(raw) and len(raw) < OVERHEAD + LEAST.get(raw[0], 0) else raw
+
+
+def unreadable(raw: bytes) -> bool:
+    """Is it a content header of the right class, whose properties do not fit?"""
+    if raw[:1] != HEADER_FRAME or not whole(raw) or raw[HEAD : HEAD + 4] != bytes((0, 60, 0, 0)):
+        return False
+    try:
+        codec.decode(raw)
+    except codec.MalformedFrame:
+        return True
+    return False
+
+
+@mends("octets.properties-passed-over", "properties that cannot be read are passed over", "FRAME-015")
+def properties_passed_over(raw: bytes) -> bytes:
+    if not unreadable(raw):
+        return raw
+    payload = raw[HEAD : HEAD + LEAST[2]] + bytes(2)
+    return raw[:3] + struct.pack(">I", len(payload)) + payload + END
+
+
+@changes("octets.properties-fail", "properties that cannot be read bring 541", "FRAME-015")
+def properties_fail(parts: Parts) -> None:
+    below = parts.intake
+
+    def complaint(self: Intake, broken: codec.MalformedFrame) -> tuple[ConnectionException, tuple[int, int]]:
+        if unreadable(broken.raw):
+            return ConnectionException(ReplyCode.INTERNAL_ERROR), (0, 0)
+        return below.complaint(self, broken)
+
+    parts.override("intake", complaint=complaint)
+
+
+@mends("octets.weight-unseen", "the weight of a content header is not looked at", "FRAME-016")
+def weight_unseen(raw: bytes) -> bytes:
+    return raw[: HEAD + 2] + bytes(2) + raw[HEAD + 4 :] if raw[:1] == HEADER_FRAME and whole(raw) else raw

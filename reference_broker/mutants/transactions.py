@@ -6,7 +6,7 @@ import codec
 from codec import methods as m
 from reference_broker import basic
 from reference_broker.channel import Channel
-from reference_broker.errors import ChannelException
+from reference_broker.errors import ChannelException, precondition
 from reference_broker.message import addressed
 from reference_broker.mutants.kinds import changes, handles, memory, replaces
 from reference_broker.parts import Parts
@@ -54,6 +54,49 @@ def rollback_requeues(self: Transaction, channel: Channel) -> None:
 def rollback_forgets_tags(self: Transaction, channel: Channel) -> None:
     self.published.clear()
     memory(self, "forgotten", list).extend(self.take_settled())
+
+
+@replaces(
+    "transaction.rollback", "transactions.rollback-keeps-publishes", "a rollback undoes settlements alone", "TX-005"
+)
+def rollback_keeps_publishes(self: Transaction, channel: Channel) -> None:
+    channel.unacked.restore(self.take_settled())
+
+
+@replaces("transaction.rollback", "transactions.rollback-publishes", "a rollback carries publishes out", "TX-005")
+def rollback_publishes(self: Transaction, channel: Channel) -> None:
+    published, self.published = self.published, []
+    for exchange, message, mandatory in published:
+        channel.publish(exchange, message, mandatory)
+    Transaction.rollback(self, channel)
+
+
+@handles(m.TxCommit, "transactions.commit-ends-the-mode", "a commit ends the transactional mode", "TX-006")
+def commit_ends_the_mode(channel: Channel, method: m.TxCommit) -> None:
+    basic.tx_commit(channel, method)
+    channel.transaction = None
+
+
+@handles(m.TxRollback, "transactions.rollback-ends-the-mode", "a rollback ends the transactional mode", "TX-006")
+def rollback_ends_the_mode(channel: Channel, method: m.TxRollback) -> None:
+    basic.tx_rollback(channel, method)
+    channel.transaction = None
+
+
+@handles(m.TxSelect, "transactions.one-select-only", "tx.select on a transactional channel is refused", "TX-007")
+def one_select_only(channel: Channel, method: m.TxSelect) -> None:
+    if channel.transaction is not None:
+        raise precondition("channel is transactional")
+    basic.tx_select(channel, method)
+
+
+@replaces("channel.end", "transactions.commits-at-the-end", "the end of a channel commits its publishes", "TX-008")
+def commits_at_the_end(self: Channel) -> None:
+    published = self.transaction.published if self.transaction is not None else []
+    for exchange, message, mandatory in published:
+        self.publish(exchange, message, mandatory)
+    published.clear()
+    Channel.end(self)
 
 
 @handles(m.BasicPublish, "transactions.publishes-early", "a publish in a transaction is routed at once", "TX-003")

@@ -232,6 +232,28 @@ def test_a_body_that_is_longer_than_announced(speaking, dialect, code):
         assert close.reply_code == 505
 
 
+# -- properties that cannot be read
+
+
+@pytest.mark.parametrize(("dialect", "code"), [("documented", 501), ("rabbitmq-3.8", 541), ("rabbitmq-4.3", 541)])
+def test_properties_that_cannot_be_read(speaking, dialect, code):
+    (close,) = speaking(dialect).send(OCTETS["FRAME-015"])
+    assert close.reply_code == code
+
+
+@pytest.mark.parametrize(("dialect", "codes"), [("documented", []), ("rabbitmq-3.8", [541]), ("rabbitmq-4.3", [541])])
+def test_floats_that_are_no_numbers(speaking, dialect, codes):
+    header = codec.header(1, 0, headers=[("list", "A", [("F", [("x", "d", float("inf"))])])])
+    said = speaking(dialect).send(m.BasicPublish(1, 0, "", "nowhere"), header)
+    assert [close.reply_code for close in said] == codes
+
+
+@pytest.mark.parametrize("dialect", ["documented", "rabbitmq-4.3"])
+def test_a_weight(speaking, dialect):
+    (close,) = speaking(dialect).send(OCTETS["FRAME-016"])
+    assert close.reply_code == 501
+
+
 # -- whose messages are back before the close-ok to an exception
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from conformance.drive.channel import Channel
+from conformance.drive.drivers.raw import RawConnection
 from conformance.drive.stage import NotOffered, SceneOver, Stage
 
 BAD_TAG = 99
@@ -20,9 +21,9 @@ def stocked(stage: Stage, count: int) -> str:
     return queue
 
 
-def confirming(stage: Stage) -> Channel:
+def confirming(stage: Stage, connection: RawConnection | None = None) -> Channel:
     """A channel in confirm mode, where the broker offers that."""
-    channel = stage.channel()
+    channel = stage.channel(connection=connection)
     with contextlib.suppress(NotOffered):
         channel.confirm()
     stage.quiesce()

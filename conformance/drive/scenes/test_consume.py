@@ -85,3 +85,15 @@ def test_an_exclusive_consumer_ends(stage: Stage, how: str) -> None:
         stage.quiesce()
     stage.channel().consume(queue)
     stage.quiesce()
+
+
+@rule("CONSUME-007", queue_types=("classic",))
+def test_tags_that_the_client_chooses(stage: Stage) -> None:
+    """Short and long ones, of mixed case, beyond ASCII, and such as a broker might choose; some are cancelled."""
+    queue, channel = stage.queue(), stage.channel()
+    for tag in ("c", "A Tag", "ä€𝄞", "amq.ctag-mine", "t" * 255):
+        channel.consume(queue, tag=tag)
+        stage.quiesce()
+        if stage.offers("basic.cancel"):
+            channel.cancel(tag)
+            stage.quiesce()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from math import inf, nan
 from random import Random
 from typing import Any
 
@@ -78,16 +79,25 @@ def every_type() -> values.FieldTable:
     return [*flat, ("list", "A", listed), ("table", "F", flat), ("deep", "F", [("deeper", "A", [("F", flat)])])]
 
 
+def every_property(user: str) -> Mapping[str, Any]:
+    """All that a content may have, beside its message id and its delivery mode."""
+    words = "content_type", "content_encoding", "correlation_id", "reply_to", "type", "app_id", "cluster_id"
+    numbers = {"priority": 5, "timestamp": 1_700_000_000, "expiration": "3600000"}
+    return {**{word: f"a {word}" for word in words}, **numbers, "user_id": user, "headers": every_type()}
+
+
 @rule("CONTENT-002")
 def test_headers_of_all_types(stage: Stage) -> None:
-    """Published with all types, got, returned to the queue, consumed; and returned to the publisher."""
+    """Published with all types, alone and beside all other properties; got, returned to the queue, consumed; and
+    returned to the publisher."""
     queue = stage.queue()
     channel = confirming(stage)
-    channel.publish(queue, properties={"headers": every_type()})
-    channel.publish(f"nowhere {queue}", mandatory=True, properties={"headers": every_type()})
-    settle(stage, channel)
-    (tag,) = stage.fetch(channel, queue)
-    channel.reject(tag)
+    for properties in ({"headers": every_type()}, every_property(stage.target.user)):
+        channel.publish(queue, properties=properties)
+        channel.publish(f"nowhere {queue}", mandatory=True, properties=properties)
+        settle(stage, channel)
+    for tag in stage.fetch(channel, queue, 2):
+        channel.reject(tag)
     stage.barrier(channel)
     channel.consume(queue)
     stage.quiesce()
@@ -169,3 +179,125 @@ def test_words_of_applications(stage: Stage) -> None:
     names = "content_type", "content_encoding", "correlation_id", "reply_to", "type", "app_id", "cluster_id"
     odd = "", "no slash", "ä€𝄞", "x" * 255
     publish_each(stage, *(dict.fromkeys(names, text) for text in odd))
+
+
+@rule("CONTENT-009", queue_types=("classic",))
+def test_properties_that_say_nothing(stage: Stage) -> None:
+    """Empty texts, numbers that are 0, both, and no property at all; got and returned to the queue, and got again."""
+    queue, channel = stage.queue(), confirming(stage)
+    texts = dict.fromkeys(("content_type", "correlation_id", "reply_to", "type", "app_id"), "")
+    numbers = {"priority": 0, "timestamp": 0}
+    for properties in (texts, numbers, {**texts, **numbers}):
+        channel.publish(queue, properties=properties)
+    channel.send((m.BasicPublish(channel.number, routing_key=queue), b"with no property", {}))
+    settle(stage, channel)
+    for tag in stage.fetch(channel, queue, 4):
+        channel.reject(tag)
+    stage.barrier(channel)
+    stage.fetch(channel, queue, stage.judge.ready(queue))
+
+
+EXTREMES: values.FieldTable = [
+    *(
+        (f"{letter} {number}", letter, number)
+        for letter, bits in (("b", 8), ("s", 16), ("I", 32), ("l", 64))
+        for number in (-(1 << bits - 1), (1 << bits - 1) - 1)
+    ),
+    *((f"{letter} most", letter, (1 << bits) - 1) for letter, bits in (("B", 8), ("u", 16), ("i", 32))),
+    ("odd", "l", 2**53 + 1),
+    ("late", "T", 2**63 - 1),
+    ("d", "d", 0.1),
+    ("tiny", "d", 5e-324),
+    ("huge", "d", 1.7976931348623157e308),
+    ("f", "f", 0.15625),
+    ("D", "D", (2, 314)),
+    ("D zeros", "D", (4, 31400)),
+    ("D negative", "D", (1, -5)),
+    ("D whole", "D", (0, 7)),
+]
+"""The least and the greatest of each size, what floats do not hold, and what is rounded easily."""
+
+
+@rule("CONTENT-010")
+def test_numbers_among_the_headers(stage: Stage) -> None:
+    """The extremes of all sizes, alone and in tables and lists; got, and consumed after they were returned."""
+    queue, channel = stage.queue(), confirming(stage)
+    listed = [(letter, value) for _, letter, value in EXTREMES]
+    deep: values.FieldTable = [("table", "F", EXTREMES), ("list", "A", [*listed, ("F", EXTREMES)])]
+    for headers in (EXTREMES, deep):
+        channel.publish(queue, properties={"headers": headers})
+    settle(stage, channel)
+    for tag in stage.fetch(channel, queue, 2):
+        channel.reject(tag)
+    stage.barrier(channel)
+    channel.consume(queue)
+    stage.quiesce()
+
+
+@rule("CONTENT-011", queue_types=("classic",))
+@pytest.mark.parametrize("value", [inf, -inf, nan], ids=["infinite", "negative", "no number"])
+def test_floats_that_are_no_numbers(stage: Stage, value: float) -> None:
+    """Of both sizes, each on a connection of its own."""
+    queue = stage.queue()
+    for letter in "df":
+        channel = confirming(stage, stage.connect(f"publishing {letter}"))
+        channel.publish(queue, properties={"headers": [("float", letter, value)]})
+        settle(stage, channel)
+    stage.fetch(stage.channel(), queue, stage.judge.ready(queue))
+
+
+MANY_LEVELS = 28
+"""Far more than applications have, and as many as our codec goes along with."""
+
+
+@rule("CONTENT-012", queue_types=("classic",))
+def test_tables_in_tables(stage: Stage) -> None:
+    """Many levels of tables, of lists, and of both in turn."""
+    queue, channel = stage.queue(), confirming(stage)
+    for letters in ("F", "A", "FA"):
+        letter, value = "I", 1
+        inner: Any = value
+        for level in range(MANY_LEVELS):
+            inner, letter = _around(letters[level % len(letters)], letter, inner), letters[level % len(letters)]
+        channel.publish(queue, properties={"headers": [("outermost", letter, inner)]})
+        settle(stage, channel)
+        if channel.state != "open":
+            reopen(stage, channel)
+    stage.fetch(channel, queue, stage.judge.ready(queue))
+
+
+def _around(outer: str, letter: str, value: Any) -> Any:
+    """A table, or a list, with this in it."""
+    return [("inner", letter, value)] if outer == "F" else [(letter, value)]
+
+
+@rule("CONTENT-013")
+def test_octets_that_end_frames(stage: Stage) -> None:
+    """The octet that ends frames, alone, first, in the middle and often, and what looks like whole frames."""
+    queue, channel = stage.queue(), confirming(stage)
+    end, beat = b"\xce", codec.Heartbeat(0).encode()
+    for body in (end, end + b"a", b"a" + end + b"b", end * 50, beat * 3, b"a" + end + m.ChannelFlow(1, True).encode()):
+        channel.publish(queue, body=body)
+        settle(stage, channel)
+    stage.fetch(channel, queue, stage.judge.ready(queue))
+
+
+LEFT = 1024
+"""So many octets of a frame are left to what brokers add."""
+
+
+@rule("CONTENT-014")
+def test_headers_as_long_as_a_frame(stage: Stage) -> None:
+    """One long text, many short ones, and octets; got, returned to the queue, and got again."""
+    queue, channel = stage.queue(), confirming(stage)
+    room = largest(channel) - LEFT
+    short = [(f"header {number}", "S", b"x" * 50) for number in range(room // 80)]
+    for headers in ([("text", "S", b"t" * room)], short, [("octets", "x", bytes(room))]):
+        channel.publish(queue, properties={"headers": headers})
+        settle(stage, channel)
+        if channel.state != "open":
+            reopen(stage, channel)
+    for tag in stage.fetch(channel, queue, stage.judge.ready(queue)):
+        channel.reject(tag)
+    stage.barrier(channel)
+    stage.fetch(channel, queue, stage.judge.ready(queue))

@@ -25,9 +25,9 @@ def frame(kind: int, channel: int, payload: bytes, end: bytes = END) -> bytes:
     return struct.pack(">BHI", kind, channel, len(payload)) + payload + end
 
 
-def header(class_id: int = 60, size: int = 1) -> bytes:
+def header(class_id: int = 60, size: int = 1, *, weight: int = 0, flags: int = 0) -> bytes:
     """A content header without properties."""
-    return struct.pack(">HHQH", class_id, 0, size, 0)
+    return struct.pack(">HHQH", class_id, weight, size, flags)
 
 
 def publish(channel: Channel) -> bytes:
@@ -126,3 +126,45 @@ def test_arguments_that_do_not_fit(stage: Stage) -> None:
             frame(METHOD, 1, declare),
         ],
     )
+
+
+@rule("FRAME-012", queue_types=CLASSIC)
+def test_methods_of_the_connection_on_a_channel(stage: Stage) -> None:
+    """connection.open, and connection.tune-ok."""
+    strike(stage, [m.ConnectionOpen(1, "/").encode(), m.ConnectionTuneOk(1, 10, 4096, 0).encode()])
+
+
+@rule("FRAME-013", queue_types=CLASSIC)
+def test_a_heartbeat_with_a_payload(stage: Stage) -> None:
+    """An octet, and what looks like a frame of its own."""
+    strike(stage, [frame(HEARTBEAT, 0, b"x"), frame(HEARTBEAT, 0, frame(HEARTBEAT, 0, b""))])
+
+
+@rule("FRAME-014", queue_types=CLASSIC)
+def test_frames_that_are_too_short(stage: Stage) -> None:
+    """Half of a method's numbers, nothing at all, and a content header that ends in its size."""
+    method = m.BasicPublish(1, exchange="amq.fanout").encode()
+    strike(stage, [frame(METHOD, 1, FLOW[:2]), frame(METHOD, 1, b""), (method + frame(HEADER, 1, header()[:10]),)])
+
+
+CONTENT_TYPE, HEADERS = 1 << 15, 1 << 13
+
+
+@rule("FRAME-015", queue_types=CLASSIC)
+def test_properties_that_cannot_be_read(stage: Stage) -> None:
+    """No flags at all, a text that is not there, octets that no flag announces, a table that is cut short."""
+    method, body = m.BasicPublish(1, exchange="amq.fanout").encode(), frame(BODY, 1, b"x")
+    contents = (
+        header()[:12],
+        header(flags=CONTENT_TYPE),
+        header() + b"\3odd",
+        header(flags=HEADERS) + struct.pack(">I", 100) + b"\1xS",
+    )
+    strike(stage, [(method + frame(HEADER, 1, content) + body,) for content in contents])
+
+
+@rule("FRAME-016", queue_types=CLASSIC)
+def test_a_weight(stage: Stage) -> None:
+    """The least, and the greatest."""
+    method = m.BasicPublish(1, exchange="amq.fanout").encode()
+    strike(stage, [(method + frame(HEADER, 1, header(weight=weight)),) for weight in (1, 0xFFFF)])

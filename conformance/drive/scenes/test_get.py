@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codec import methods as m
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import reopen, restock, stocked
@@ -55,3 +56,28 @@ def test_gets_of_several_queues_at_once(stage: Stage) -> None:
         for queue in (full, empty, other, other, full, empty, full, other):
             channel.get(queue, no_ack=True)
     stage.quiesce()
+
+
+@rule("GET-004", queue_types=("classic",))
+def test_a_queue_is_deleted_while_a_get_holds_a_message(stage: Stage) -> None:
+    """By the channel that got it, and by another one; the queue has messages left, or none."""
+    for count, own in ((1, True), (3, False)):
+        queue, channel = stocked(stage, count), stage.channel()
+        stage.fetch(channel, queue)
+        deleting = channel if own else stage.channel()
+        deleting.send(m.QueueDelete(deleting.number, queue=queue, if_unused=True))
+        stage.quiesce()
+
+
+@rule("GET-005")
+def test_gets_of_empty_queues(stage: Stage) -> None:
+    """Nothing was ever in the queue; all was taken; and the only message is out with another channel."""
+    queue, channel, other = stage.queue(), stage.channel(), stage.channel()
+    channel.get(queue)
+    stage.quiesce()
+    restock(stage, queue, 2)
+    stage.fetch(channel, queue, no_ack=True)
+    stage.fetch(channel, queue)
+    for one in (other, channel):
+        one.get(queue)
+        stage.quiesce()

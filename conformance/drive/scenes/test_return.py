@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from codec import values
 from conformance.drive.scenes.marks import rule
+from conformance.drive.scenes.props import large
 from conformance.drive.stage import Stage
 
 
@@ -51,4 +53,25 @@ def test_returns_in_order(stage: Stage) -> None:
             channel.publish("unknown", exchange=exchange, mandatory=True, body=bytes(size))
             channel.publish("known", exchange=exchange, mandatory=True)
             channel.publish("unknown", 2, exchange=exchange, mandatory=True)
+    stage.barrier(channel)
+
+
+@rule("RETURN-005", queue_types=("classic",))
+def test_returns_say_why(stage: Stage) -> None:
+    """By exchanges of two types, with keys short and long, without confirms; and by the default exchange."""
+    fanout, direct = stage.exchange(), stage.exchange(stage.queue(), kind="direct", key="known")
+    channel = stage.channel()
+    for exchange, key in ((fanout, "key"), (direct, "a.key"), (direct, "k" * 255), (fanout, "ä"), ("", "no queue")):
+        channel.publish(key, exchange=exchange, mandatory=True)
+    stage.barrier(channel)
+
+
+@rule("RETURN-006", queue_types=("classic",))
+def test_returns_bring_the_content_back(stage: Stage) -> None:
+    """A body of several frames, an empty one, and one with many properties, on a channel without confirms."""
+    exchange, channel = stage.exchange(), stage.channel()
+    words = {"content_type": "text/plain", "correlation_id": "c", "priority": 3, "app_id": "a", "timestamp": 1}
+    many = {**words, "headers": values.table({"number": 3, "text": "t", "list": [1, {"deep": True}], "none": None})}
+    for body, properties in ((large(channel), words), (b"", many), (b"body", many), (large(channel), {})):
+        channel.publish("key", exchange=exchange, mandatory=True, body=body, properties=properties)
     stage.barrier(channel)

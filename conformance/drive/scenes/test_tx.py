@@ -87,3 +87,85 @@ def test_the_end_of_no_transaction(stage: Stage, end: str) -> None:
     channel.confirm()
     ENDS[end](channel)
     stage.quiesce()
+
+
+def none_there(stage: Stage, queue: str) -> None:
+    """Another channel looks for messages, and finds none."""
+    stage.channel().get(queue, no_ack=True)
+    stage.quiesce()
+
+
+@rule("TX-005")
+def test_a_rollback_undoes_publishes(stage: Stage) -> None:
+    """Publishes are rolled back, alone and beside an acknowledgement; the commit after it brings only what is new."""
+    queue, other = stage.queue(), stocked(stage, 1)
+    channel = transactional(stage)
+    stage.fetch(channel, other)
+    channel.publish(queue, 2)
+    channel.tx_rollback()
+    stage.quiesce()
+    none_there(stage, queue)
+    channel.publish(queue)
+    channel.ack(1)
+    channel.tx_rollback()
+    stage.quiesce()
+    channel.tx_commit()
+    stage.quiesce()
+    none_there(stage, queue)
+    channel.publish(queue)
+    channel.tx_commit()
+    stage.quiesce()
+    stage.fetch(channel, queue, stage.judge.ready(queue))
+
+
+@rule("TX-006")
+@pytest.mark.parametrize("end", ENDS)
+def test_the_next_transaction(stage: Stage, end: str) -> None:
+    """A transaction ends; what is published after it is not there before the next commit, and is there then."""
+    queue = stage.queue()
+    channel = transactional(stage)
+    for _ in range(2):
+        ENDS[end](channel)
+        stage.quiesce()
+        channel.publish(queue)
+        stage.barrier(channel)
+        none_there(stage, queue)
+        channel.tx_commit()
+        stage.quiesce()
+        stage.channel().get(queue, no_ack=True)
+        stage.quiesce()
+
+
+@rule("TX-007", queue_types=("classic",))
+def test_selecting_again(stage: Stage) -> None:
+    """At once, and after a commit."""
+    channel = transactional(stage)
+    channel.tx_select()
+    stage.quiesce()
+    channel.tx_commit()
+    stage.quiesce()
+    channel.tx_select()
+    stage.quiesce()
+
+
+@rule("TX-008")
+@pytest.mark.parametrize("how", ["channel.close", "a mistake", "connection.close"])
+def test_the_end_of_a_channel_without_a_commit(stage: Stage, how: str) -> None:
+    """What was published before it, in the first transaction and in the second, is in no queue."""
+    queue = stage.queue()
+    for before in (False, True):
+        connection = stage.connect(f"publishing {before}")
+        channel = stage.channel(connection=connection)
+        channel.tx_select()
+        stage.quiesce()
+        if before:
+            channel.tx_commit()
+            stage.quiesce()
+        channel.publish(queue, 2)
+        stage.barrier(channel)
+        if how == "connection.close":
+            connection.close(stage.deadline)
+        else:
+            channel.close() if how == "channel.close" else channel.ack(BAD_TAG)
+        stage.quiesce()
+        none_there(stage, queue)

@@ -12,6 +12,7 @@ a race goes wrong.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from conformance.oracle.model.model import Model
     from conformance.oracle.model.queues import Queue
 
+NO_NUMBER = re.compile(r'"(?:-?inf|nan)"')
+"""How an event has a float that is infinite, or no number."""
 PLACES = 4096
 """This many places are remembered."""
 EVERYWHERE = ""
@@ -378,6 +381,8 @@ def _published(model: Model, connection: Connection, event: Event) -> Found:
     if channel is None or channel.state == CLOSED:
         yield from _unopened(model, connection, event)
         return
+    if '"types"' in event.arguments and NO_NUMBER.search(event.arguments):
+        yield f"connection {connection.name}", "float-without-number"
     if "mandatory" not in event.flags or "immediate" in event.flags:
         return
     way = routing.route(model, channel, event.exchange or "", event.routing_key or "", event.arguments)
@@ -398,6 +403,8 @@ _FLAWS: Mapping[octets.Flaw, str] = {
     octets.INTERRUPTED: "interrupted-content",
     octets.OF_ANOTHER_CLASS: "other-class",
     octets.ON_CHANNEL_0: "content-on-channel-0",
+    octets.PROPERTIES: "unreadable-properties",
+    octets.WEIGHT: "content-weight",
 }
 
 

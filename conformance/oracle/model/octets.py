@@ -47,6 +47,10 @@ ON_CHANNEL_0 = Flaw("FRAME-008", (504, 505, 501, 503), "a content frame on chann
 STRAY_HEARTBEAT = Flaw("FRAME-009", (501, 503, 505), "a heartbeat on a channel")
 UNKNOWN_METHOD = Flaw("FRAME-010", (503, 540, 501, 502), "a method that does not exist", silent=True)
 ARGUMENTS = Flaw("FRAME-011", (502, 501, 503), "arguments that do not fit into their frame")
+BEAT_PAYLOAD = Flaw("FRAME-013", (501, 503, 505), "a heartbeat with a payload")
+TOO_SHORT = Flaw("FRAME-014", (501, 502, 503, 505), "a frame that is too short for what it is")
+PROPERTIES = Flaw("FRAME-015", (505, 501, 502, 503), "properties that cannot be read")
+WEIGHT = Flaw("FRAME-016", (505, 501), "a content header whose weight is not 0")
 FLAWS = (
     END,
     TYPE,
@@ -59,7 +63,15 @@ FLAWS = (
     STRAY_HEARTBEAT,
     UNKNOWN_METHOD,
     ARGUMENTS,
+    BEAT_PAYLOAD,
+    TOO_SHORT,
+    PROPERTIES,
+    WEIGHT,
 )
+LEFT_OPEN = "UTF-8 in ", "at most ", "flags of the 14 properties only", "bits "
+"""What our codec refuses, and others may take: odd octets in texts, deep tables, flags and bits without a meaning."""
+LEAST = {METHOD: 4, HEADER: 12}
+"""So many octets hold the numbers of a method, and a content header before the flags of its properties."""
 
 
 def sent(connection: Connection, event: Event) -> None:
@@ -94,15 +106,24 @@ def flaw_of(event: Event) -> Flaw | None:
         return None  # more of it may come
     if raw[HEAD + size] != FRAME_END:
         return END
-    return _of_payload(kind, raw)
+    return None if expected.startswith(LEFT_OPEN) else _of_payload(kind, raw)
 
 
 def _of_payload(kind: int, raw: bytes) -> Flaw | None:
+    if len(raw) < LEAST.get(kind, 0) + OVERHEAD:
+        return TOO_SHORT
     if kind == METHOD:
         return ARGUMENTS if _is_known(raw) else UNKNOWN_METHOD
-    if kind == HEADER and int.from_bytes(raw[HEAD : HEAD + 2], "big") != BASIC:
+    if kind == HEADER:
+        return _of_header(raw)
+    return BEAT_PAYLOAD if kind == BEAT and len(raw) > OVERHEAD else None
+
+
+def _of_header(raw: bytes) -> Flaw:
+    class_id, weight = int.from_bytes(raw[HEAD : HEAD + 2], "big"), int.from_bytes(raw[HEAD + 2 : HEAD + 4], "big")
+    if class_id != BASIC:
         return OF_ANOTHER_CLASS
-    return ARGUMENTS if kind == HEADER else None
+    return WEIGHT if weight else PROPERTIES
 
 
 def _is_known(raw: bytes) -> bool:

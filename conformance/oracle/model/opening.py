@@ -12,9 +12,9 @@ from conformance.oracle.model.channels import CLOSED, CLOSING, FAILING, OPEN, OP
 from conformance.oracle.model.connections import Connection
 from conformance.oracle.model.records import ClientError
 
-SECOND, TOO_MANY, CHANNEL_0 = "CHAN-001", "CHAN-004", "CHAN-009"
+SECOND, TOO_MANY, CHANNEL_0, ELSEWHERE = "CHAN-001", "CHAN-004", "CHAN-009", "FRAME-012"
 CHANNEL_OPEN = 20, 10
-CHANNEL_ERROR, NOT_ALLOWED = 504, 530
+CHANNEL_ERROR, NOT_ALLOWED, COMMAND_INVALID = 504, 530, 503
 UNEXPECTED = 503, 501, 505, 530, 540
 """Codes for what may not come on channel 0, beside 504."""
 
@@ -98,6 +98,16 @@ def on_channel_0(connection: Connection, event: Event) -> None:
     what = f"{event.method} on channel 0"
     ids = event.class_id, event.method_id
     error = ClientError(event.seq, CHANNEL_0, CHANNEL_ERROR, *ids, what, also=UNEXPECTED, octets=True)
+    requests.fail_connection(connection, error)
+
+
+def on_a_channel(connection: Connection, event: Event) -> None:
+    """A method about the connection itself comes on a channel."""
+    if not connection.whole or connection.overheard:
+        return
+    what = f"{event.method} on channel {event.channel}"
+    ids, also = (event.class_id, event.method_id), (501, CHANNEL_ERROR, 505)
+    error = ClientError(event.seq, ELSEWHERE, COMMAND_INVALID, *ids, what, also=also, octets=True)
     requests.fail_connection(connection, error)
 
 

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 NOT_FOUND, PRECONDITION_FAILED = 404, 406
 EXPIRATION = re.compile(r'"expiration": "(.*?)"[,}]')
+MEANINGFUL = re.compile(r'"(?:headers|expiration|user_id|reply_to)"')
+"""Properties for which a broker may refuse a publish, whatever its body is."""
+FRAME_END, SMALL = b"\xce", 4096
+"""No broker refuses a body of so few octets for its size."""
 RECENT = 128
 """This many messages are remembered for what may be returned, at least, and all that may be owed a return."""
 ALIKE = 64
@@ -110,6 +114,7 @@ def _publication(channel: Channel, event: Event) -> Publication:
         event.arguments,
         frames,
         frames > 1 and uneven(event.raw),
+        has_frame_end(event),
         pipelined=channel.confirm and bool(channel.selects) and not channel.selects[0].answered,
         immediate="immediate" in event.flags,
     )
@@ -124,6 +129,13 @@ def body_frames(raw: bytes, size: int) -> int:
         found += raw[at] == 3
         at += 8 + int.from_bytes(raw[at + 3 : at + 7], "big")
     return found
+
+
+def has_frame_end(event: Event) -> bool:
+    """Has its body an octet that ends frames, and nothing else that a broker might stumble over?"""
+    raw, size = event.raw, event.body_size or 0
+    ends = 0 < size <= SMALL and raw.find(FRAME_END, len(raw) - size - 1, len(raw) - 1) >= 0
+    return ends and body_frames(raw, size) == 1 and not MEANINGFUL.search(event.arguments)
 
 
 def uneven(raw: bytes) -> bool:

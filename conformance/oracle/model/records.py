@@ -129,6 +129,8 @@ class Publication:
     """How many body frames it fills."""
     uneven: bool = False
     """It was split otherwise than into frames of one size and a rest."""
+    has_frame_end: bool = False
+    """Its body has an octet that ends frames, and nothing else is special about it."""
     copies: list[Copy] = field(default_factory=list)
     routed: bool | None = None
     """Does it reach any queue? None: the history does not prove it either way."""

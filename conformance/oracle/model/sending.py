@@ -92,6 +92,9 @@ def send(model: Model, connection: Connection, event: Event) -> None:
         elif not event.method.startswith("connection."):
             opening.on_channel_0(connection, event)
         return
+    if event.method.startswith("connection."):
+        opening.on_a_channel(connection, event)
+        return
     if event.method == "channel.open":
         opening.apply(connection, event)
         return

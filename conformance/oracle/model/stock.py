@@ -13,7 +13,7 @@ from conformance.history.events import Event
 from conformance.oracle.model import counts
 from conformance.oracle.model.channels import LIVE
 from conformance.oracle.model.queues import Queue
-from conformance.oracle.model.records import PotentialReceiver
+from conformance.oracle.model.records import OUT, PotentialReceiver
 
 if TYPE_CHECKING:
     from conformance.oracle.model.model import Model
@@ -39,6 +39,11 @@ class Stock:
         if not self._known():
             return None
         return True if any(_consumes(one) for one in self.queue.receivers) else None if self.queue.receivers else False
+
+    def lent(self) -> bool:
+        """Is a message out that a get has brought?"""
+        out = (one for one in self.queue.copies.values() if one.place == OUT and not one.indeterminate)
+        return self._known() and any(one.holder is not None and one.holder.consumer is None for one in out)
 
     def consumers(self) -> int:
         """How many consumers has it, all of them certain? Else -1."""

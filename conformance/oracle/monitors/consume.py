@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from conformance.history.events import METHOD, TO_BROKER, Event
 from conformance.oracle.model.channels import CLOSED, LIVE, Channel, Consumer
 from conformance.oracle.model.closing import ids_of
-from conformance.oracle.model.facts import Answered, ClosedUnasked, ConnectionFailed, Passed
+from conformance.oracle.model.facts import Answered, ClosedUnasked, ConnectionFailed, Passed, Unrequested
 from conformance.oracle.monitors.ack import closing
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.refusals import refuses
@@ -21,9 +21,10 @@ from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.topology.preconditions import Asked
 
 BESIDE, ALONE, MISSING, NAMED = "CONSUME-001", "CONSUME-002", "CONSUME-003", "CONSUME-004"
-SIXTEEN, AGAIN = "CONSUME-005", "CONSUME-006"
+SIXTEEN, AGAIN, ECHOED = "CONSUME-005", "CONSUME-006", "CONSUME-007"
 REFUSALS, GRANTS = (BESIDE, ALONE), (SIXTEEN, AGAIN)
 CONSUME = 60, 20
+TELL_THE_TAG = "basic.consume-ok", "basic.cancel-ok"
 ACCESS_REFUSED = 403
 BLAMED = {AGAIN: (403, 406), SIXTEEN: (403, 406, 506)}
 """Codes by which a broker would say that it knows better; others speak of something else."""
@@ -121,7 +122,7 @@ def _of_one_user(channel: Channel, event: Event, memory: Consumers) -> bool:
     return before <= {connection.user} and queue not in connection.unreadable
 
 
-@judges(Answered, *REFUSALS, *GRANTS, NAMED)
+@judges(Answered, *REFUSALS, *GRANTS, NAMED, ECHOED)
 def started(fact: Answered, notes: Notes) -> None:
     """The consumer is there."""
     if fact.request.method != "basic.consume":
@@ -133,8 +134,23 @@ def started(fact: Answered, notes: Notes) -> None:
         elif rule != SIXTEEN or fact.request.seq in memory.sixteenth:
             notes.exercise(rule)
     memory.sixteenth.discard(fact.request.seq)
-    if not fact.request.consumer_tag:
+    if fact.request.consumer_tag:
+        notes.exercise(ECHOED)
+    else:
         _tag(fact, notes)
+
+
+@judges(Unrequested, ECHOED)
+def under_another_tag(fact: Unrequested, notes: Notes) -> None:
+    """An answer with a tag for which nobody has asked, where the client waits for one with its own."""
+    channel, event, tag = fact.channel, fact.event, fact.event.consumer_tag or ""
+    asked = [one for one in channel.pending() if f"{one.method}-ok" == event.method]
+    known = channel.indeterminate or channel.connection.overheard or tag in channel.consumers or tag in channel.ended
+    if event.method not in TELL_THE_TAG or not asked or known:
+        return
+    tags = ", ".join(repr(one.consumer_tag) for one in asked)
+    allowed, observed = f"{event.method} with the tag {tags}", f"with the tag {tag!r}"
+    notes.find(ECHOED, event, allowed, observed, *(one.seq for one in asked))
 
 
 def _tag(fact: Answered, notes: Notes) -> None:

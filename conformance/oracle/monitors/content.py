@@ -2,8 +2,9 @@
 
 A broker may add headers whose names begin with `x-`, and takes BCC out; it removes and changes nothing. Dead letters
 come under another address and without expiration. What two messages share the id of cannot be told apart: of neither
-anything is claimed. A change is filed once: under CONTENT where the publish had what only that rule speaks of, else
-under RQ-016; what a basic.return changes, but for types and empty tables, is for CNF-009.
+anything is claimed. A change is filed once: under CONTENT where the publish had what only that rule speaks of (some of
+that `particulars` knows), else under RQ-016; what a basic.return changes, but for types and empty tables, is for
+RETURN-006 or CNF-009.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 from conformance.history.events import Event
 from conformance.oracle.model.facts import Delivered, Returned
 from conformance.oracle.model.records import DEAD, Copy, Publication
+from conformance.oracle.monitors import particulars
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import judges
 
@@ -34,12 +36,14 @@ KINDS = {
 BARE, PRESENT = "no property at all", "an empty table"
 EMPTINESS = BARE, PRESENT
 NOTHING, HEADERS = '{"properties": {}}', '"headers"'
+BODY, SHOWN = "body", 200
+"""What a difference of bodies is called; so many characters of a value are shown."""
 MANY = 5
 """So often a history shows that types are kept; looking at each message would cost more than it tells."""
 CHANGED_BY_DEATH = ("expiration", f"{HEADER}CC")
 
 
-@judges(Delivered, "RQ-016", SPLIT, TYPES, EMPTY)
+@judges(Delivered, "RQ-016", SPLIT, TYPES, EMPTY, *particulars.ALL)
 def as_published(fact: Delivered, notes: Notes) -> None:
     """Each delivery of a message is the message as it was published."""
     copy, event, publication = fact.copy, fact.event, fact.copy.publication
@@ -48,15 +52,10 @@ def as_published(fact: Delivered, notes: Notes) -> None:
     _headers(publication, event, notes)
     change = address(publication, event) or changed(publication, event)
     if change is not None:
-        uneven = publication.uneven and (event.body_hash or "") != publication.body
-        notes.find(
-            SPLIT if uneven else "RQ-016",
-            event,
-            f"{copy.id} {change[0]}, as it was published",
-            f"{event.method} {change[1]}",
-            publication.seq,
-        )
+        allowed, observed = f"{copy.id} {change[0]}, as it was published", f"{event.method} {change[1]}"
+        notes.find(_rule(publication, event), event, allowed, observed, publication.seq)
         return
+    particulars.show(publication, notes)
     if publication.uneven:
         notes.exercise(SPLIT)
     if publication.frames > 1:
@@ -67,7 +66,19 @@ def as_published(fact: Delivered, notes: Notes) -> None:
         notes.show("RQ-016", AGAIN, CONTENTS)
 
 
-@judges(Returned, TYPES, EMPTY)
+def _rule(publication: Publication, event: Event) -> str:
+    """The rule about what the publish had, where it comes otherwise."""
+    found = None if address(publication, event) else difference(publication, event)
+    if found is None:
+        return particulars.PLAIN
+    if found[0] != BODY:
+        return particulars.of_change(publication, *found)
+    if publication.uneven:
+        return SPLIT
+    return particulars.OCTETS if publication.has_frame_end else particulars.PLAIN
+
+
+@judges(Returned, TYPES, EMPTY, particulars.DEEP)
 def headers_returned(fact: Returned, notes: Notes) -> None:
     """Headers of a message that comes back keep their types, and are there or not."""
     publication = fact.publication
@@ -83,7 +94,8 @@ def _headers(publication: Publication, event: Event, notes: Notes) -> None:
         return
     change = retyped(sent, came)
     if change is not None:
-        notes.find(TYPES, event, f"{publication} {change[0]}", f"{event.method} {change[1]}", publication.seq)
+        rule = particulars.DEEP if particulars.is_shallower(_types(sent), _types(came)) else TYPES
+        notes.find(rule, event, f"{publication} {change[0]}", f"{event.method} {change[1]}", publication.seq)
     elif '"types"' in sent and notes.judgement.exercised[TYPES] < MANY:
         for kind in _kinds(json.loads(sent)["types"]):
             notes.show(TYPES, kind, tuple(KINDS))
@@ -132,12 +144,26 @@ def address(publication: Publication, event: Event) -> Change | None:
 
 
 def changed(publication: Publication, event: Event, except_for: tuple[str, ...] = ()) -> Change | None:
-    """A body or a property of the publish and of what came, if they differ. A header of another type is no other
-    value: that is for `retyped`."""
+    """The same in words."""
+    found = difference(publication, event, except_for)
+    if found is None:
+        return None
+    name, sent, came = found
+    if name == BODY:
+        return f"with {sent} octets", "with other octets" if sent == came else f"with {came} octets"
+    return f"with {name} {_short(repr(sent))}", f"with {name} {_short(repr(came))}"
+
+
+def _short(text: str) -> str:
+    """A value in words, without its middle if it is long."""
+    return text if len(text) <= SHOWN else f"{text[: SHOWN // 2]}...{text[-SHOWN // 2 :]}"
+
+
+def difference(publication: Publication, event: Event, except_for: tuple[str, ...] = ()) -> tuple[str, Any, Any] | None:
+    """What differs between the publish and what came: the size of a body, or a property. A header of another type is
+    no other value: that is for `retyped`."""
     if (event.body_hash or "") != publication.body:
-        size = event.body_size or 0
-        other = "other octets" if size == publication.size else f"{size} octets"
-        return f"with {publication.size} octets", f"with {other}"
+        return BODY, publication.size, event.body_size or 0
     if event.arguments.endswith(publication.content[1:]):
         return None
     sent, came = _properties(publication.content), _properties(event.arguments)
@@ -146,7 +172,7 @@ def changed(publication: Publication, event: Event, except_for: tuple[str, ...] 
         if name in (HIDDEN, *except_for) or name.removeprefix(HEADER) in retyped_too:
             continue
         if sent.get(name) != came.get(name):
-            return f"with {name} {sent.get(name)!r}", f"with {name} {came.get(name)!r}"
+            return name, sent.get(name), came.get(name)
     return None
 
 
@@ -177,7 +203,7 @@ def _types(arguments: str) -> dict[str, Any]:
 
 def _words(kind: Any) -> str:
     """A type as it is told to people."""
-    return kind if isinstance(kind, str) else json.dumps(kind)
+    return kind if isinstance(kind, str) else _short(json.dumps(kind))
 
 
 def _kinds(types: Any) -> set[str]:

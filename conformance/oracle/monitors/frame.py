@@ -1,7 +1,7 @@
 """FRAME: octets that are no lawful frame, and frames where they may not be. They cost the connection, and it alone.
 
-`model.octets` says what is wrong with what the client sent, and which codes are right. The close may name any method,
-or none: what was sent is none.
+`model.octets` says what is wrong with what the client sent, and which codes are right; of a method that is lawful but
+for its channel `model.opening` does. The close may name any method, or none: what was sent is none.
 
     - octets c 0100010000000400140028CD     a frame that ends with CD
     c:0 < kicked 501 0 0 frame end          as it should be
@@ -13,12 +13,13 @@ from conformance.history.events import METHOD
 from conformance.oracle.model.facts import ConnectionFailed
 from conformance.oracle.model.handshaking import MISTAKES
 from conformance.oracle.model.octets import FLAWS
+from conformance.oracle.model.opening import ELSEWHERE
 from conformance.oracle.monitors import err, silence
 from conformance.oracle.monitors.ack import closing
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import BY_RULE, judges
 
-RULES = tuple(flaw.rule for flaw in FLAWS)
+RULES = (*(flaw.rule for flaw in FLAWS), ELSEWHERE)
 for _rule in RULES:
     BY_RULE.setdefault(_rule, []).extend((err.channel_instead, silence.hard_mistake_let_pass))
 

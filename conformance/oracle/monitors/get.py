@@ -1,4 +1,5 @@
-"""GET: gets of queues that are not there, of queues that go away meanwhile, and several gets at once.
+"""GET: gets of queues that are not there, that go away meanwhile, that are empty, and several gets at once. That a get
+of an empty queue is never answered is judged as silence.
 
 A memory of the family: the gets that wait for their answer, in order, and the deletions that do. A get *meets* a
 deletion of its queue by another channel if each was sent before the other was answered.
@@ -12,14 +13,14 @@ from dataclasses import dataclass, field
 from conformance.history.events import METHOD, TO_BROKER, Event
 from conformance.oracle.model.channels import OPEN, Channel
 from conformance.oracle.model.closing import ids_of
-from conformance.oracle.model.facts import ClosedUnasked, ConnectionFailed, Passed
+from conformance.oracle.model.facts import ClosedUnasked, ConnectionFailed, FoundEmpty, Passed
 from conformance.oracle.monitors.ack import closing
 from conformance.oracle.monitors.notes import Notes
-from conformance.oracle.monitors.refusals import refuses
+from conformance.oracle.monitors.refusals import grants, refuses
 from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.topology.preconditions import Asked
 
-MISSING, MEETS, IN_ORDER = "GET-001", "GET-002", "GET-003"
+MISSING, MEETS, IN_ORDER, NO_CONSUMER, AT_ONCE = "GET-001", "GET-002", "GET-003", "GET-004", "GET-005"
 GET = 60, 70
 LAWFUL = frozenset({403, 404, 405})
 """Codes by which a get may be refused whose queue goes away, or comes back as somebody else's."""
@@ -49,6 +50,21 @@ def missing(asked: Asked) -> bool | None:
     """Is there no such queue?"""
     there = asked.queue_there()
     return None if there is None else not there
+
+
+@grants(NO_CONSUMER, "queue.delete")
+def unused(asked: Asked) -> bool:
+    """Has it no consumer, and does a get have a message of it?"""
+    stock, spares = asked.stock, asked.event.has("if_unused") and not asked.event.has("if_empty")
+    return spares and stock is not None and asked.queue_there() is True and stock.consumed() is False and stock.lent()
+
+
+@judges(FoundEmpty, AT_ONCE)
+def told_at_once(fact: FoundEmpty, notes: Notes) -> None:
+    """There was nothing, and the client is told so."""
+    queue = fact.queue
+    if queue.declared and not (queue.fresh or queue.returned or fact.channel.indeterminate):
+        notes.exercise(AT_ONCE)
 
 
 @follows("basic.get", "queue.delete")

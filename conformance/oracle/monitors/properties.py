@@ -1,4 +1,5 @@
-"""CONTENT-001, 002, 004 to 006 and 008: publishes that the broker must take, whatever their properties and frames.
+"""CONTENT-001, 002, 004 to 006, 008, 011 to 014: publishes that the broker must take, whatever properties and frames
+they have.
 
 A memory of the family: the publishes of each channel that have not been proven to be taken, with the rule that speaks
 of each, from the first on that has one. A close is held against a rule only if it names basic.publish, and all
@@ -15,7 +16,8 @@ from conformance.history.events import METHOD, TO_BROKER, Event
 from conformance.oracle.model.channels import OPEN, PUBLISH, Channel
 from conformance.oracle.model.closing import ids_of
 from conformance.oracle.model.facts import Answered, ClosedUnasked, Confirmed, ConnectionFailed, Passed
-from conformance.oracle.model.publishing import body_frames, uneven
+from conformance.oracle.model.publishing import body_frames, has_frame_end, uneven
+from conformance.oracle.monitors import particulars
 from conformance.oracle.monitors.ack import closing
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.refusals import refuses
@@ -44,8 +46,13 @@ PECULIAR = (
         ),
     ),
 )
+TO_BE_TAKEN = particulars.FLOATS, particulars.DEEP, particulars.OCTETS, particulars.LONG
+"""Rules whose publishes `particulars` knows; what comes out shows that they are kept."""
 ELSEWHERE = frozenset({311, 320, 403, 404, 506})
 """Codes that speak of something else than what a publish looks like."""
+OF_FRAMES = frozenset({501, 502, 503, 505})
+"""Codes by which a broker says that it could not read something. Octets in a body are a common thing: by other codes it
+speaks of something else."""
 SHOWN = 3
 """So many publishes that a close may be about are named."""
 PUBLISHES = 1024
@@ -81,7 +88,12 @@ def peculiarity(event: Event, user: str) -> str:
     """The one rule that says that this publish of this user is to be taken; empty: there is none, or several."""
     size = event.body_size or 0
     split = size > 1 and body_frames(event.raw, size) > 1 and uneven(event.raw)
+    special = particulars.of_publish(event)
     found = [rule for rule, pattern in PECULIAR if pattern.search(event.arguments)] + [SPLIT] * split
+    if special:
+        found = [special, *(rule for rule in found if rule != TYPES)]
+    elif not found and has_frame_end(event):
+        return particulars.OCTETS
     own = USER not in found or f'"user_id": "{user}"' in event.arguments
     return found[0] if len(found) == 1 and own else ""
 
@@ -116,14 +128,14 @@ def _taken(memory: Peculiar, channel: Channel, taken: list[tuple[int, str]], not
         del memory.unproven[channel.opened]
 
 
-@judges(ClosedUnasked, SPLIT, TYPES, TIME, NUMBERS, USER, WORDS)
+@judges(ClosedUnasked, SPLIT, TYPES, TIME, NUMBERS, USER, WORDS, *TO_BE_TAKEN)
 def channel_closed(fact: ClosedUnasked, notes: Notes) -> None:
     """The broker closed the channel over a publish that it had to take."""
     if fact.suspect is None:
         _refused(fact.event, f"channel {fact.channel.number}", [fact.channel], notes)
 
 
-@judges(ConnectionFailed, SPLIT, TYPES, TIME, NUMBERS, USER, WORDS)
+@judges(ConnectionFailed, SPLIT, TYPES, TIME, NUMBERS, USER, WORDS, *TO_BE_TAKEN)
 def connection_closed(fact: ConnectionFailed, notes: Notes) -> None:
     """Or the whole connection."""
     if fact.event.kind == METHOD and fact.error is None and not fact.failing and fact.suspect is None:
@@ -131,14 +143,14 @@ def connection_closed(fact: ConnectionFailed, notes: Notes) -> None:
 
 
 def _refused(event: Event, what: str, channels: Iterable[Channel], notes: Notes) -> None:
-    memory, ids = notes.memory(Peculiar), ids_of(event)
+    memory, ids, code = notes.memory(Peculiar), ids_of(event), int(event.args.get("reply_code", 0))
     channels = [one for one in channels if one.alive()]
     nameless = ids == (0, 0) and all({*one.sent} <= {PUBLISH} and not one.pending() for one in channels)
-    if not memory.unproven or int(event.args.get("reply_code", 0)) in ELSEWHERE or not (ids == PUBLISH or nameless):
+    if not memory.unproven or code in ELSEWHERE or not (ids == PUBLISH or nameless):
         return
     sent = [one for channel in channels for one in memory.unproven.get(channel.opened, [])]
     rules = {rule for _, rule in sent}
-    if len(rules) == 1 and (rule := rules.pop()):
+    if len(rules) == 1 and (rule := rules.pop()) and (rule != particulars.OCTETS or code in OF_FRAMES):
         seqs = [seq for seq, _ in sent]
         notes.find(rule, event, "the publish is taken", f"{what}: {closing(event.args)}", *seqs[-SHOWN:])
 

@@ -1,4 +1,5 @@
-"""RETURN: what comes back to its publisher. That it comes before its confirm, and as it was published, CNF-009 says."""
+"""RETURN: what comes back to its publisher. That it comes before its confirm CNF-009 says; whether it comes as it was
+published is judged in `routes`."""
 
 from __future__ import annotations
 

@@ -16,9 +16,12 @@ from conformance.oracle.monitors.table import judges
 NOT_FOUND = 404
 
 NO_ROUTE, NO_CONSUMERS = 312, 313
+ADDRESS, CONTENT = "RETURN-005", "RETURN-006"
+"""Rules about the form of a return where there are no confirms; elsewhere it is for CNF-009."""
+LARGE, WORDY = "a body of several frames", "headers"
 
 
-@judges(Returned, "CNF-008", "CNF-009", "CNF-025")
+@judges(Returned, "CNF-008", "CNF-009", "CNF-025", ADDRESS, CONTENT)
 def returned(fact: Returned, notes: Notes) -> None:
     """Only what is mandatory and reaches no queue is returned: whole, and before its confirm."""
     publication, event = fact.publication, fact.event
@@ -54,12 +57,27 @@ def _form(fact: Returned, publication: Publication, notes: Notes) -> None:
     """Code, address and content are those of the publish."""
     event = fact.event
     code = int(event.args.get("reply_code", 0))
+    of_address, of_content = ("CNF-009", "CNF-009") if publication.number else (ADDRESS, CONTENT)
     if code != NO_ROUTE:
-        notes.find("CNF-009", event, f"basic.return {NO_ROUTE}", f"basic.return {code}", publication.seq)
+        notes.find(of_address, event, f"basic.return {NO_ROUTE}", f"basic.return {code}", publication.seq)
     elif event.message != publication.message:
         notes.find("CNF-009", event, f"the return of {publication}", f"the return of {event.message}", publication.seq)
-    elif change := address(publication, event) or changed(publication, event):
-        notes.find("CNF-009", event, f"{publication} {change[0]}", f"basic.return {change[1]}", publication.seq)
+    elif change := address(publication, event):
+        notes.find(of_address, event, f"{publication} {change[0]}", f"basic.return {change[1]}", publication.seq)
+    elif change := changed(publication, event):
+        notes.find(of_content, event, f"{publication} {change[0]}", f"basic.return {change[1]}", publication.seq)
+    elif not publication.number:
+        _of_form(publication, notes)
+
+
+def _of_form(publication: Publication, notes: Notes) -> None:
+    """It is right where it could have been wrong."""
+    if publication.exchange and publication.routing_key:
+        notes.exercise(ADDRESS)
+    if publication.frames > 1:
+        notes.show(CONTENT, LARGE, (LARGE, WORDY))
+    if '"headers"' in publication.content:
+        notes.show(CONTENT, WORDY, (LARGE, WORDY))
 
 
 @judges(Confirmed, "CNF-008", "CNF-009", "CNF-011", "CNF-012", "CNF-021", "CNF-025")

@@ -78,7 +78,7 @@ def hard_mistake_let_pass(fact: Unanswered, notes: Notes) -> None:
         )
 
 
-@judges(Unanswered, "ERR-004", "ERR-007", "ERR-008", "ERR-014", "QUEUE-034", "RQ-014")
+@judges(Unanswered, "ERR-004", "ERR-007", "ERR-008", "ERR-014", "GET-005", "QUEUE-034", "RQ-014")
 def reply_missing(fact: Unanswered, notes: Notes) -> None:
     """A synchronous method without its answer."""
     owed = fact.obligation
@@ -88,7 +88,7 @@ def reply_missing(fact: Unanswered, notes: Notes) -> None:
     channel = fact.channel
     harmed = channel is not None and channel.opened < channel.connection.refusals and method != "channel.close"
     named = fact.request.rule if fact.request else ""
-    near = REPLIES.get(method, "") if _speaks_of(method, channel) else ""
+    near = REPLIES.get(method, "") if _speaks_of(method, channel) else _of_empty(fact)
     rule = "ERR-004" if harmed else named or near or "ERR-014"
     certain = (harmed and method != "basic.get") or bool(near) or (rule in ANY_METHOD and _plain(channel))
     if channel is not None and channel.unproven and not harmed and not channel.unproven[-1].refusal:
@@ -96,6 +96,14 @@ def reply_missing(fact: Unanswered, notes: Notes) -> None:
     crossed = channel.close_seen if channel is not None and method == "channel.close" else 0
     observed = f"{owed.what} does not come" + (" to a close that crossed the broker's own" if crossed else "")
     notes.find(rule, fact.event, owed.what, observed, owed.since_seq, *filter(None, [crossed]), certain=certain)
+
+
+def _of_empty(fact: Unanswered) -> str:
+    """The rule about gets, where a queue certainly has nothing to give."""
+    request, queue = fact.request, fact.request.source if fact.request else None
+    if request is None or queue is None or request.method != "basic.get" or not _plain(fact.channel):
+        return ""
+    return "GET-005" if queue.declared and not (queue.opaque or queue.fresh or queue.returned) else ""
 
 
 def _speaks_of(method: str, channel: Channel | None) -> bool:

@@ -22,11 +22,13 @@ ACCESS_REFUSED = 403
 
 
 class Stock(Protocol):
-    """What a queue holds, and who consumes from it, as far as that is certain."""
+    """What a queue holds, who consumes from it, and whether a get has a message of it, as far as that is certain."""
 
     def filled(self) -> bool | None: ...
 
     def consumed(self) -> bool | None: ...
+
+    def lent(self) -> bool: ...
 
     def abandoned(self) -> bool: ...
 

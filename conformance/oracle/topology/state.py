@@ -54,6 +54,9 @@ class Actor(Protocol):
     @property
     def consumers(self) -> Mapping[str, Any]: ...
 
+    @property
+    def transactional(self) -> bool: ...
+
 
 @dataclass(slots=True, eq=False, repr=False)
 class Change:

@@ -14,8 +14,8 @@ def frame(kind: int, channel: int, payload: bytes, end: bytes = b"\xce") -> byte
     return struct.pack(">BHI", kind, channel, len(payload)) + payload + end
 
 
-def header(class_id: int = 60) -> bytes:
-    return struct.pack(">HHQH", class_id, 0, 1, 0)
+def header(class_id: int = 60, weight: int = 0, flags: int = 0) -> bytes:
+    return struct.pack(">HHQH", class_id, weight, 1, flags)
 
 
 PUBLISH = m.BasicPublish(1, exchange="x").encode()
@@ -31,4 +31,8 @@ OCTETS = {
     "FRAME-009": frame(8, 1, b""),
     "FRAME-010": frame(1, 1, struct.pack(">HH", 99, 10)),
     "FRAME-011": frame(1, 1, struct.pack(">HHH", 50, 10, 0) + b"\xffq\0"),
+    "FRAME-013": frame(8, 0, b"x"),
+    "FRAME-014": frame(1, 1, FLOW[:2]),
+    "FRAME-015": PUBLISH + frame(2, 1, header(flags=0x8000)),
+    "FRAME-016": PUBLISH + frame(2, 1, header(weight=1)),
 }

@@ -487,12 +487,14 @@ class Playbook:
             more |= {"delivery_mode": 2} if words.has("persistent") else {}
             more |= _properties(words.pairs.get("with", "{}"))
             sizes = [int(size) for size in words.pairs["split"].split(",")] if "split" in words.pairs else [1] * bodies
+            octets = bytes.fromhex(words.pairs.get("octets", ""))
+            sizes = [len(octets)] if octets else sizes
             frames.append(
                 codec.header(
                     channel, sum(sizes), message_id=None if message in NAMELESS else message, **headers, **more
                 )
             )
-            frames += [codec.Body(channel, b"x" * size) for size in sizes]
+            frames += [codec.Body(channel, octets or b"x" * size) for size in sizes]
         for frame in frames:
             event = builder.frame(direction, frame, frame.encode())
             if event is not None:

@@ -14,6 +14,7 @@ CROWD = "@queue q \n" + " \n".join(f"@consume 1 q c{number}" for number in range
 SAME = "@queue q \n @consume 1 q c1 \n @open 2 \n 2 > consume q c1 \n"
 ENDED = "@queue q \n @consume 1 q c1 exclusive \n @close 1 \n @open 2 \n 2 > consume q c2 exclusive \n"
 REFUSED = "2 < closed 403 60 20 ACCESS_REFUSED"
+CANCELLED = "@queue q \n @consume 1 q c1 \n 1 > cancel c1 \n"
 SOUND = {
     "CONSUME-001": BESIDE + REFUSED,
     "CONSUME-002": ALONE + REFUSED,
@@ -21,6 +22,7 @@ SOUND = {
     "CONSUME-004": CHOSEN + "1 < consume-ok amq.2",
     "CONSUME-005": CROWD + "1 < consume-ok c15",
     "CONSUME-006": ENDED + "2 < consume-ok c2",
+    "CONSUME-007": CANCELLED + "1 < cancel-ok c1",
 }
 BROKEN = [
     ("CONSUME-001", BESIDE + "2 < consume-ok c2"),
@@ -32,6 +34,8 @@ BROKEN = [
     ("CONSUME-004", CHOSEN + "1 < consume-ok amq.1"),
     ("CONSUME-005", CROWD + "1 < closed 403 60 20 too many"),
     ("CONSUME-006", ENDED + REFUSED),
+    ("CONSUME-007", "@queue q \n @open 1 \n 1 > consume q c1 \n 1 < consume-ok C1"),
+    ("CONSUME-007", CANCELLED + "1 < cancel-ok C1"),
 ]
 LAWFUL = {
     "the other may be cancelled already": "@queue q \n @consume 1 q c1 exclusive \n 1 > cancel c1 \n @open 2 \n"

@@ -42,6 +42,18 @@ def got(sent: str, came: str) -> str:
     return f"{BEGUN} 1 > publish q m1 {sent} \n 1 > get q \n 1 < get-ok 1 m1 q {came}"
 
 
+SILENT = 'with={"app_id":"","priority":0}'
+NUMBERS = 'with={"headers":{"a":["l",9007199254740993],"b":["A",[["d",0.1],["D",[2,310]]]]}}'
+NO_NUMBER, ZERO = 'with={"headers":{"a":["d",Infinity]}}', 'with={"headers":{"a":["d",0.0]}}'
+DEEP, SHALLOW = ('with={"headers":{"a":' + '["A",[' * depth + '["I",1]' + "]]" * depth + "}}" for depth in (20, 3))
+LONG, SHORT = (f'with={{"headers":{{"a":["S","{"a" * size}"]}}}}' for size in (9000, 8000))
+
+
+def with_end(came: str) -> str:
+    """A body of octets that end frames, as another one came."""
+    return f"{BEGUN} 1 > publish q m1 octets=61ce62 \n {came}"
+
+
 SOUND = {
     "CONTENT-001": got("split=1,3,2", "bodies=6"),
     "CONTENT-002": got(ALL, ALL),
@@ -51,6 +63,12 @@ SOUND = {
     "CONTENT-006": GUEST + refused(OTHER),
     "CONTENT-007": rejected(LETTER.replace('"I",3]', '"I",3],"x-death":["I",1]')),
     "CONTENT-008": taken(WORD),
+    "CONTENT-009": got(SILENT, SILENT) + " \n 1 > publish q - \n 1 > get q \n 1 < get-ok 2 - q",
+    "CONTENT-010": got(NUMBERS, NUMBERS),
+    "CONTENT-011": got(NO_NUMBER, NO_NUMBER),
+    "CONTENT-012": got(DEEP, DEEP),
+    "CONTENT-013": with_end("1 > get q \n 1 < get-ok 1 m1 q octets=61ce62"),
+    "CONTENT-014": got(LONG, LONG),
 }
 BROKEN = [
     ("CONTENT-001", got("split=1,3,2", "bodies=5")),
@@ -71,8 +89,27 @@ BROKEN = [
     ("CONTENT-007", rejected('with={"priority":3,"headers":{"a":["l",3]}}')),
     ("CONTENT-007", rejected('with={"headers":{"a":["I",3]}}')),
     ("CONTENT-008", refused(WORD)),
+    ("CONTENT-009", got(SILENT, 'with={"priority":0}')),
+    ("CONTENT-009", got(SILENT, 'with={"app_id":""}')),
+    ("CONTENT-009", got("", 'with={"priority":0}')),
+    ("CONTENT-010", got(NUMBERS, NUMBERS.replace("993", "992"))),
+    ("CONTENT-010", got(NUMBERS, NUMBERS.replace("0.1]", "0.125]"))),
+    ("CONTENT-010", got(NUMBERS, NUMBERS.replace("[2,310]", "[1,31]"))),
+    ("CONTENT-011", got(NO_NUMBER, ZERO)),
+    ("CONTENT-011", refused(NO_NUMBER, "0 < kicked 541 0 0 INTERNAL_ERROR")),
+    ("CONTENT-012", refused(DEEP)),
+    ("CONTENT-012", got(DEEP, SHALLOW)),
+    ("CONTENT-013", with_end("1 > get q \n 1 < get-ok 1 m1 q octets=61")),
+    ("CONTENT-013", with_end("0 < kicked 501 60 40 FRAME_ERROR")),
+    ("CONTENT-014", got(LONG, SHORT)),
+    ("CONTENT-014", refused(LONG)),
 ]
 LAWFUL = {
+    "what a broker says of itself need not be about octets in a body": f"{BEGUN} 1 > publish q m1 octets=ce \n"
+    "1 < closed 406 60 40 PRECONDITION_FAILED",
+    "a body with such an octet may have properties that are refused": f"{BEGUN} 1 > publish q m1 octets=ce "
+    'with={"user_id":"somebody"} \n 1 < closed 406 60 40 no',
+    "tables that are not deep, and a publish that is refused for what nobody knows": refused(SHALLOW),
     "a broker adds headers of its own": got(INTEGER, 'with={"headers":{"a":["I",3],"x-more":["S",""]}}')
     + f" \n 1 > publish q m2 {EMPTY} \n 1 > get q \n"
     ' 1 < get-ok 2 m2 q with={"headers":{"x-more":["l",1]}}',

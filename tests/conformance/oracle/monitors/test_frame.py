@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
 import codec
 from conformance.history.events import EventBuilder, Labels
 from conformance.oracle.model import octets
-from tests.support.octets.frames import FLOW, OCTETS, frame
+from tests.support.octets.frames import FLOW, OCTETS, PUBLISH, frame, header
 from tests.support.tables import test_broken, test_lawful, test_sound
 
 __all__ = ["test_broken", "test_lawful", "test_sound"]
@@ -19,18 +21,37 @@ def sent(rule: str) -> str:
     return f"@open 1 \n - octets c {OCTETS[rule].hex()} \n"
 
 
-SOUND = {rule: f"{sent(rule)} 0 < kicked {code} 0 0 wrong" for rule, code in CODES.items()}
+INNERMOST = bytes(4)
+for _ in range(40):
+    INNERMOST = struct.pack(">I", len(INNERMOST) + 3) + b"\1aF" + INNERMOST
+DEEP = header(flags=0x2000) + INNERMOST
+ELSEWHERE = "@open 1 \n 1 > enter / \n"
+SOUND = {
+    **{rule: f"{sent(rule)} 0 < kicked {code} 0 0 wrong" for rule, code in CODES.items()},
+    "FRAME-012": ELSEWHERE + "0 < kicked 503 10 40 COMMAND_INVALID",
+}
 BROKEN = [
     *((rule, f"{sent(rule)} 0 < kicked 541 0 0 wrong") for rule in CODES),
     *((rule, f"{sent(rule)} - deadline replies") for rule in CODES),
     ("FRAME-004", f"{sent('FRAME-004')} 1 < closed 505 0 0 unexpected"),
     ("FRAME-005", f"{sent('FRAME-005')} - end c fin"),
+    ("FRAME-012", ELSEWHERE + "1 < closed 503 10 40 COMMAND_INVALID"),
+    ("FRAME-012", ELSEWHERE + "0 < kicked 541 10 40 INTERNAL_ERROR"),
+    ("FRAME-012", ELSEWHERE + "- deadline replies"),
 ]
 LAWFUL = [
     ("the end alone after another frame end", f"{sent('FRAME-001')} - end c fin"),
     ("the end alone after an unknown type", f"{sent('FRAME-002')} - end c reset"),
     ("any method may be named", f"{sent('FRAME-005')} 0 < kicked 505 60 40 unexpected"),
     ("half a frame", f"@open 1 \n - octets c {frame(1, 1, FLOW)[:6].hex()} \n - deadline replies"),
+    *(
+        (what, f"@open 1 \n - octets c {content.hex()} \n - deadline replies \n 1 > flow \n 1 < flow-ok")
+        for what, content in {
+            "a flag that has no meaning": PUBLISH + frame(2, 1, header(flags=1)),
+            "a text that is not UTF-8": PUBLISH + frame(2, 1, header(flags=0x8000) + b"\1\xff"),
+            "more tables in each other than our codec takes": PUBLISH + frame(2, 1, DEEP),
+        }.items()
+    ),
     (
         "a connection that was not seen from its beginning",
         f"- joined c \n - octets c {OCTETS['FRAME-002'].hex()} \n- deadline replies",

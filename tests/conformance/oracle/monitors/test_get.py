@@ -9,10 +9,14 @@ __all__ = ["test_broken", "test_lawful", "test_sound"]
 GONE = "@queue q \n 90 > delete q \n 90 < delete-ok \n @open 1 \n 1 > get q \n"
 RACE = "@queue q \n @open 1 \n d:1 > open \n d:1 < open-ok \n d:1 > delete q \n 1 > get q \n"
 TWO = "@queue q \n @queue r \n @stock q m1 \n @stock r m2 \n @open 1 \n 1 > get q no_ack \n 1 > get r no_ack \n"
+LENT = "@queue q \n @stock q m1 \n @hold 1 q m1 \n 1 > delete q if_unused \n"
+BARE = "@queue q \n @open 1 \n 1 > get q \n"
 SOUND = {
     "GET-001": GONE + "1 < closed 404 60 70 NOT_FOUND",
     "GET-002": RACE + "1 < get-empty \n d:1 < delete-ok",
     "GET-003": TWO + "1 < get-ok 1 m1 q \n 1 < get-ok 2 m2 r",
+    "GET-004": LENT + "1 < delete-ok",
+    "GET-005": BARE + "1 < get-empty",
 }
 BROKEN = [
     ("GET-001", GONE + "1 < get-empty \n - deadline replies"),
@@ -20,6 +24,10 @@ BROKEN = [
     ("GET-001", GONE + "0 < kicked 404 60 70 NOT_FOUND"),
     ("GET-002", RACE + "d:1 < delete-ok \n 0 < kicked 541 60 70 INTERNAL_ERROR"),
     ("GET-002", RACE + "d:1 < delete-ok \n 1 < closed 504 60 70 no process"),
+    ("GET-004", LENT + "1 < closed 406 50 40 in use"),
+    ("GET-004", LENT + "0 < kicked 406 50 40 in use"),
+    ("GET-005", BARE + "- deadline replies"),
+    ("GET-005", "@queue q \n @stock q m1 \n @hold 2 q m1 \n @open 1 \n 1 > get q \n - deadline replies"),
     ("GET-003", TWO + "1 < get-ok 1 m2 r \n 1 < get-ok 2 m1 q"),
 ]
 LAWFUL = {

@@ -10,19 +10,29 @@ BEGUN = "@exchange x \n @open 1 \n @open 2 \n"
 ONE = BEGUN + "1 > publish any m1 exchange=x mandatory \n"
 TWO = ONE + "1 > publish any m2 exchange=x mandatory \n"
 EACH = ONE + "2 > publish any m2 exchange=x mandatory \n"
+FULL = 'with={"headers":{"a":["I",3]},"app_id":"a"}'
+LONG = BEGUN + "1 > publish any m1 exchange=x mandatory bodies=3 \n"
+WORDY = f"1 > publish any m2 exchange=x mandatory {FULL} \n"
 BACK = "1 < return any m1 exchange=x \n"
 SOUND = {
     "RETURN-001": ONE + BACK,
     "RETURN-002": ONE + BACK + "@close 1",
     "RETURN-003": EACH + BACK + "2 < return any m2 exchange=x",
     "RETURN-004": TWO + BACK + "1 < return any m2 exchange=x",
+    "RETURN-005": ONE + BACK,
+    "RETURN-006": LONG + WORDY + f"1 < return any m1 exchange=x bodies=3 \n 1 < return any m2 exchange=x {FULL}",
 }
-BROKEN = {
-    "RETURN-001": ONE + "@barrier 1 \n @close 1",
-    "RETURN-002": ONE + BACK + BACK,
-    "RETURN-003": EACH + BACK + "1 < return any m2 exchange=x",
-    "RETURN-004": TWO + "1 < return any m2 exchange=x \n" + BACK,
-}
+BROKEN = [
+    ("RETURN-001", ONE + "@barrier 1 \n @close 1"),
+    ("RETURN-002", ONE + BACK + BACK),
+    ("RETURN-003", EACH + BACK + "1 < return any m2 exchange=x"),
+    ("RETURN-004", TWO + "1 < return any m2 exchange=x \n" + BACK),
+    ("RETURN-005", ONE + "1 < return any m1 exchange=x code=313"),
+    ("RETURN-005", ONE + "1 < return other m1 exchange=x"),
+    ("RETURN-005", ONE + "1 < return any m1"),
+    ("RETURN-006", LONG + "1 < return any m1 exchange=x"),
+    ("RETURN-006", BEGUN + WORDY + '1 < return any m2 exchange=x with={"app_id":"a"}'),
+]
 LAWFUL = {
     "a queue is bound meanwhile": "@queue q \n" + ONE + "90 > bind q x \n 1 > publish any m2 exchange=x mandatory \n"
     "90 < bind-ok \n" + BACK + "@close 1",

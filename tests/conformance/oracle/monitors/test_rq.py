@@ -165,7 +165,6 @@ def test_an_ack_may_make_room_before_an_earlier_return_arrives(play) -> None:
     "came",
     [
         "m1 r own-count=7 bodies=2",
-        "m1 q own-count=8 bodies=2",
         "m1 q bodies=2",
         "m1 q own-count=7",
         "m1 q own-count=7 other-count=1 bodies=2",

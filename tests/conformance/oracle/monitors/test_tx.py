@@ -9,13 +9,20 @@ __all__ = ["test_broken", "test_lawful", "test_sound"]
 BEGUN = "@queue q \n @stock q m1 m2 \n @hold 1 q m1 \n 1 > select \n 1 < select-ok \n"
 ROLLED_BACK = BEGUN + "1 > ack 1 \n 1 > rollback \n 1 < rollback-ok \n"
 TEXT = "PRECONDITION_FAILED - unknown delivery tag 1"
+NOT_TRANSACTIONAL = "PRECONDITION_FAILED - channel is not transactional"
 EMPTY = "@queue q \n @exchange x \n @open 1 \n 1 > select \n 1 < select-ok \n"
+UNDONE = EMPTY + "1 > publish q m1 \n 1 > rollback \n 1 < rollback-ok \n"
+NEXT = EMPTY + "1 > commit \n 1 < commit-ok \n 1 > publish q m1 \n @barrier 1 \n"
 SOUND = {
     "TX-001": BEGUN + f"1 > ack 1 \n 1 > ack 1 \n 1 < closed 406 60 80 {TEXT}",
     "TX-002": ROLLED_BACK + "1 > ack 1 \n 1 > commit \n 1 < commit-ok",
     "TX-003": EMPTY + "1 > publish q m1 \n 1 > publish any m2 exchange=x mandatory \n @barrier 1 \n @drain q \n"
     "1 > commit \n 1 < return any m2 exchange=x \n 1 < commit-ok \n @drain q m1",
     "TX-004": "@open 1 \n 1 > commit \n 1 < closed 406 90 20 channel is not transactional",
+    "TX-005": UNDONE + "@drain q",
+    "TX-006": NEXT + "@drain q \n 1 > commit \n 1 < commit-ok \n @drain q m1",
+    "TX-007": EMPTY + "1 > select \n 1 < select-ok",
+    "TX-008": EMPTY + "1 > publish q m1 \n @close 1 \n @drain q",
 }
 BROKEN = [
     ("TX-001", BEGUN + "1 > ack 1 \n 1 > ack 1 \n - deadline replies"),
@@ -27,11 +34,31 @@ BROKEN = [
     ("TX-003", EMPTY + "1 > publish q m1 \n 1 > rollback \n 1 < rollback-ok \n @drain q m1"),
     ("TX-003", EMPTY + "1 > publish any m2 exchange=x mandatory \n 1 > commit \n 1 < commit-ok"),
     ("TX-004", "@open 1 \n 1 > commit \n 1 < commit-ok"),
+    ("TX-005", UNDONE + "@drain q m1"),
+    ("TX-005", UNDONE + "1 > commit \n 1 < commit-ok \n @drain q m1"),
+    ("TX-006", NEXT + "@drain q m1"),
+    ("TX-006", UNDONE + "1 > rollback \n 1 < closed 406 90 30 " + NOT_TRANSACTIONAL),
+    ("TX-007", EMPTY + "1 > select \n 1 < closed 406 90 10 PRECONDITION_FAILED"),
+    ("TX-007", EMPTY + "1 > select \n 0 < kicked 503 90 10 COMMAND_INVALID"),
+    ("TX-008", EMPTY + "1 > publish q m1 \n @close 1 \n @drain q m1"),
+    ("TX-008", EMPTY + f"1 > publish q m1 \n 1 > ack 9 \n 1 < closed 406 60 80 {TEXT} \n @drain q m1"),
     ("TX-004", "@open 1 \n 1 > rollback \n 1 < rollback-ok"),
     ("TX-004", "@open 1 \n 1 > rollback \n - deadline replies"),
     ("TX-004", "@open 1 \n 1 > commit \n 1 < kicked 406 90 20 channel is not transactional"),
 ]
 LAWFUL = {
+    "a second transaction that is committed in part": """
+        @queue q classic x-max-length=1 x-overflow=reject-publish
+        @open 1
+        1 > select
+        1 < select-ok
+        1 > commit
+        1 < commit-ok
+        1 > publish q m2
+        1 > publish q m3
+        1 > commit
+        1 < closed 406 90 20 PRECONDITION_FAILED - partial tx completion
+    """,
     "a route that changes before the commit": EMPTY
     + "1 > publish any m2 exchange=x mandatory \n 1 > bind q x \n 1 < bind-ok \n 1 > commit \n 1 < commit-ok",
     "what was acknowledged but not committed comes back with the close": BEGUN
