@@ -19,7 +19,7 @@ from itertools import islice
 from conformance.history.events import TO_BROKER
 from conformance.oracle.model.channels import OPEN
 from conformance.oracle.model.facts import Confirmed, Delivered, FoundEmpty, Missing, Passed
-from conformance.oracle.model.records import DEAD, PUBLISHED, WAITING
+from conformance.oracle.model.records import PUBLISHED, WAITING
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.topology import Message, explain
@@ -139,7 +139,7 @@ def came(fact: Delivered, notes: Notes) -> None:
     """It came out of a queue: one that a way leads to, or another?"""
     copy, queue, event = fact.copy, fact.queue, fact.event
     way = notes.memory(Ways).by_message.get(copy.id)
-    if way is None or copy.entry == DEAD:
+    if way is None or copy.inherited:
         return
     labels = way.reached.get(queue.name)
     if labels is None:
