@@ -106,8 +106,8 @@ LAWFUL = [
     ),
     (
         "a dead letter that comes again",
-        "@queue s \n @queue q classic x-dead-letter-exchange= x-dead-letter-routing-key=s \n @confirming 1 \n @open 2 \n"
-        + "@exchange x q \n"
+        "@queue s \n @queue q classic x-dead-letter-exchange= x-dead-letter-routing-key=s \n"
+        + "@confirming 1 \n @open 2 \n @exchange x q \n"
         + sent("a")
         + "2 > get q \n 2 < get-ok 1 m1 q \n 2 > reject 1 \n"
         + "2 > get s \n 2 < get-ok 2 m1 s h.x-death=q \n 2 > nack 2 requeue \n"
