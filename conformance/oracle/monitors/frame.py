@@ -37,6 +37,6 @@ def ended(fact: ConnectionFailed, notes: Notes) -> None:
             notes.find(error.rule, event, f"connection.close {error.all_codes} for {error.what}", seen, error.seq)
         return
     notes.exercise(error.rule)
-    if int(event.args.get("reply_code", 0)) not in error.codes:
+    if error.code and int(event.args.get("reply_code", 0)) not in error.codes:
         allowed = f"connection.close {error.all_codes} for {error.what}"
         notes.find(error.rule, event, allowed, closing(event.args), error.seq)
