@@ -36,6 +36,7 @@ from conformance.drive.machines.cancellation import CANCELLATION
 from conformance.drive.machines.confirms import CONFIRMS
 from conformance.drive.machines.prefetch import PREFETCH
 from conformance.drive.machines.protocol.content import CONTENT
+from conformance.drive.machines.protocol.rights import RIGHTS
 from conformance.drive.machines.protocol.wire import WIRE
 from conformance.drive.machines.requeueing import REQUEUEING
 from conformance.drive.machines.settlement import SETTLEMENT
@@ -73,7 +74,7 @@ ROUNDS: Sequence[Round] = (
     *itertools.product(
         (SETTLEMENT, REQUEUEING, PREFETCH, CANCELLATION, CONFIRMS, CONTENT), ("classic", "quorum"), SCHEDULERS
     ),
-    (WIRE, "classic", "lockstep"),
+    *((machine, "classic", "lockstep") for machine in (WIRE, RIGHTS)),
     *((machine, "quorum", "lockstep") for machine in TIMED_OUT),
 )
 

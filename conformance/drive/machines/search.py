@@ -49,6 +49,8 @@ class Machine:
     apart: tuple[bool, ...] = (False,)
     clock: bool = False
     """Only where the broker's clock is ours, and its queues watch it."""
+    managed: bool = False
+    """Only where users can be made."""
     small: bool = False
     """Nothing is done by the dozen: each command is large by itself."""
     times: float = 1.0
@@ -77,6 +79,8 @@ class Machine:
 
     def suits(self, profile: Profile, around: Around) -> bool:
         """Can it be played here?"""
+        if self.managed and around.admin is None:
+            return False
         return not self.clock or (around.advance is not None and profile.choices["consumer_timeout"] == "queue")
 
 

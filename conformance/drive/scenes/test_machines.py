@@ -16,6 +16,7 @@ from conformance.drive.machines.cancellation import CANCELLATION
 from conformance.drive.machines.confirms import CONFIRMS
 from conformance.drive.machines.prefetch import PREFETCH
 from conformance.drive.machines.protocol.content import CONTENT
+from conformance.drive.machines.protocol.rights import RIGHTS
 from conformance.drive.machines.protocol.wire import WIRE
 from conformance.drive.machines.requeueing import REQUEUEING
 from conformance.drive.machines.search import Machine
@@ -78,6 +79,12 @@ def test_content(campaign: Campaign, scheduler: Scheduler) -> None:
 def test_wire(campaign: Campaign) -> None:
     """Lawful and unlawful octets wherever a connection stands, each on one of its own, while another one goes on."""
     campaign.run(WIRE, "lockstep")
+
+
+@rule(families=("AUTH",), queue_types=("classic",))
+def test_rights(campaign: Campaign) -> None:
+    """Users whose rights change try every method on names that they may use or not."""
+    campaign.run(RIGHTS, "lockstep")
 
 
 @rule(families=("TMO",), queue_types=("quorum",))

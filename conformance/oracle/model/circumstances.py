@@ -423,4 +423,8 @@ _HANDLERS: Mapping[str, Callable[[Model, Connection, Event], Found]] = {
     "queue.purge": _about_queue,
     "queue.bind": _about_queue,
     "queue.unbind": _unopened,
+    "exchange.declare": _unopened,
+    "exchange.delete": _unopened,
+    "exchange.bind": _unopened,
+    "exchange.unbind": _unopened,
 }

@@ -32,7 +32,7 @@ def ended(fact: ConnectionFailed, notes: Notes) -> None:
     if event.kind != METHOD:
         if error.silent:
             notes.exercise(error.rule)
-        else:
+        elif event.args.get("cause") != "reset":  # that may have swallowed what the broker said
             seen = "the connection ended without connection.close"
             notes.find(error.rule, event, f"connection.close {error.all_codes} for {error.what}", seen, error.seq)
         return

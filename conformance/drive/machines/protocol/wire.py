@@ -137,9 +137,9 @@ def _utter(link: RawConnection, items: Sequence[Item]) -> None:
 def _words(stage: Stage, link: RawConnection, case: Case) -> Iterator[Item]:
     """What is said in one write; what leads from the place before it is part of that."""
     yield from LEADS.get(case.place, ())
-    for said in case.said:
+    for place, said in enumerate(case.said):
         listed = (LAWFUL if said.lawful else UNLAWFUL)[case.place]
-        yield from listed[said.index % len(listed)](stage, link, said.form)
+        yield from listed[said.index % len(listed)](stage, link, len(case.said) * said.form + place)
 
 
 def _part(stage: Stage, link: RawConnection) -> None:
@@ -173,6 +173,12 @@ def _too_large(stage: Stage, link: RawConnection, form: int) -> Sequence[Item]:
         return ()
     size = room + (1, 100, 4096)[form % 3]
     return PUBLISH, frame(HEADER, N, header(size=size)), frame(BODY, N, bytes(size))
+
+
+def _another(stage: Stage, link: RawConnection, form: int) -> Sequence[Item]:
+    """Another channel comes and goes: each time one more, for whether a number is free before close-ok nobody says."""
+    number = N + 6 + form
+    return m.ChannelOpen(number), m.ChannelClose(number, 200, "done", 0, 0)
 
 
 def _log_in(stage: Stage, link: RawConnection, form: int) -> Sequence[Item]:
@@ -219,6 +225,8 @@ TORN: tuple[Form, ...] = (
 """No lawful frames, whatever was said before."""
 AMID = *TORN[:3], TORN[5]
 """Of these, what is wrong in one way only where a content is under way."""
+APART = TORN[1], _one(*(frame(kind, 0, FLOW) for kind in (0, 4, 5, 7, 9, 128, 255)))
+"""Of these, what is wrong in one way only where the channel is not open."""
 STRAY: tuple[Form, ...] = (
     _one(frame(HEADER, N, header()), frame(BODY, N, b"x"), frame(HEADER, N, header(size=0))),
     _one(frame(HEADER, 0, header()), frame(BODY, 0, b"x")),
@@ -240,7 +248,7 @@ HARMLESS: tuple[Form, ...] = (
     _one(FIND),
     _one(frame(HEARTBEAT, 0, b"")),
     _one(CONTENT, (PUBLISH, frame(HEADER, N, header(size=0)))),
-    _one((m.ChannelOpen(N + 6), m.ChannelClose(N + 6, 200, "done", 0, 0))),
+    _another,
     _one(m.BasicQos(N, 0, 3, False)),
 )
 ELSEWHERE: tuple[Form, ...] = (_one(frame(HEARTBEAT, 0, b"")), HARMLESS[3])
@@ -262,12 +270,12 @@ UNLAWFUL: Mapping[Place, Sequence[Form]] = {
     "greeted": (*BEFORE, _one(TUNE), _open, _mechanism),
     "known": (*BEFORE, _log_in, _open, _greedy),
     "tuned": (*BEFORE, _log_in, _one(TUNE)),
-    "open": (*TORN, *STRAY, *OUT_OF_TURN, _one(doors.HEADER), _one(FIND, CONTENT)),
+    "open": (*APART, STRAY[1], *OUT_OF_TURN, _one(doors.HEADER), _one(FIND, CONTENT)),
     "channel": (*TORN, *STRAY, *WRONG_CONTENT, *OUT_OF_TURN, _one(m.ChannelOpen(N)), _one(doors.HEADER)),
     "content": (*AMID, STRAY[1], _one(FIND, PUBLISH), _one(frame(HEADER, N, header(QUEUE, SIZE)))),
     "body": (*AMID, STRAY[1], _one(FIND, PUBLISH), _one(frame(BODY, N, b"bcd"), frame(BODY, N, bytes(4000)))),
-    "refused": (*TORN, STRAY[1], *OUT_OF_TURN[:3]),
-    "left": (*TORN, STRAY[1], *OUT_OF_TURN[:3], _one(FIND)),
+    "refused": (*APART, STRAY[1], *OUT_OF_TURN[:3]),
+    "left": (*APART, STRAY[1], *OUT_OF_TURN[:3], _one(FIND)),
     "over": (*TORN, *STRAY, *WRONG_CONTENT[:3], *OUT_OF_TURN),
 }
 LAWFUL: Mapping[Place, Sequence[Form]] = {
