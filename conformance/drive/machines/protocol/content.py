@@ -248,4 +248,4 @@ def commands(profile: Profile, queue_type: str) -> Alphabet:
     )
 
 
-CONTENT = search.Machine("content", commands, (1,), Mailroom, wide=(1,), apart=APART, small=True, times=0.5)
+CONTENT = search.Machine("content", commands, (1,), Mailroom, wide=(1,), apart=APART, small=True, times=0.25)

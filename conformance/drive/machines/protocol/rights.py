@@ -220,4 +220,4 @@ def commands(profile: Profile, queue_type: str) -> Alphabet:
     )
 
 
-RIGHTS = search.Machine("rights", commands, (1,), Office, wide=(1,), small=True, managed=True, times=0.5)
+RIGHTS = search.Machine("rights", commands, (1,), Office, wide=(1,), small=True, managed=True, times=0.25)

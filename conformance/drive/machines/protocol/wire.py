@@ -215,7 +215,7 @@ TORN: tuple[Form, ...] = (
     _one(*(frame(METHOD, N, FLOW, bytes((end,))) for end in (0, 1, 0xCD, 0xCF, 0xFF))),
     _one(*(frame(HEARTBEAT, 0, b"", bytes((end,))) for end in (0, 0xCD, 0x8E))),
     _one(*(frame(kind, channel, FLOW) for kind in (0, 4, 5, 7, 9, 128, 255) for channel in (0, N))),
-    _one(*(frame(METHOD, N, method(*ids)) for ids in ((99, 10), (60, 999), (0, 0), (65535, 65535), (61, 10)))),
+    _one(*(frame(METHOD, N, method(*ids)) for ids in ((99, 10), (60, 999), (61, 10)))),
     _one(
         *(frame(METHOD, N, arguments) for arguments in
           (DECLARE + b"\xffq\0", DECLARE + b"\1q\0" + b"\0\0\3\xe8", DECLARE, method(20, 20), method(60, 40, b"\0")))
@@ -260,7 +260,7 @@ LEADS: Mapping[Place, Sequence[Item]] = {
     "over": (m.ConnectionClose(0, 200, "done", 0, 0),),
 }
 BEFORE: tuple[Form, ...] = (
-    *TORN[:4],
+    *APART,
     _one(m.ChannelOpen(N), FIND, CONTENT),
     _one(doors.HEADER),
 )
@@ -308,4 +308,4 @@ def commands(profile: Profile, queue_type: str) -> Alphabet:
     )
 
 
-WIRE = search.Machine("wire", commands, (1,), Switchboard, wide=(1,), small=True, times=0.5)
+WIRE = search.Machine("wire", commands, (1,), Switchboard, wide=(1,), small=True, times=0.25)
