@@ -35,6 +35,9 @@ from conformance.drive.machines.campaign import SCHEDULERS, Scheduler
 from conformance.drive.machines.cancellation import CANCELLATION
 from conformance.drive.machines.confirms import CONFIRMS
 from conformance.drive.machines.prefetch import PREFETCH
+from conformance.drive.machines.protocol.content import CONTENT
+from conformance.drive.machines.protocol.rights import RIGHTS
+from conformance.drive.machines.protocol.wire import WIRE
 from conformance.drive.machines.requeueing import REQUEUEING
 from conformance.drive.machines.settlement import SETTLEMENT
 from conformance.drive.machines.timeouts import TIMED_OUT
@@ -68,7 +71,10 @@ DEADLINE = 5.0
 Round = tuple[search.Machine, str, Scheduler]
 
 ROUNDS: Sequence[Round] = (
-    *itertools.product((SETTLEMENT, REQUEUEING, PREFETCH, CANCELLATION, CONFIRMS), ("classic", "quorum"), SCHEDULERS),
+    *itertools.product(
+        (SETTLEMENT, REQUEUEING, PREFETCH, CANCELLATION, CONFIRMS, CONTENT), ("classic", "quorum"), SCHEDULERS
+    ),
+    *((machine, "classic", "lockstep") for machine in (WIRE, RIGHTS)),
     *((machine, "quorum", "lockstep") for machine in TIMED_OUT),
 )
 

@@ -29,6 +29,13 @@ def methods(queue: str) -> dict[str, bytes]:
         "queue.purge": wire.method(NUMBER, (50, 30), bytes(2) + wire.short(queue) + bytes(1)),
         "confirm.select": wire.method(NUMBER, wire.CONFIRM, bytes(1)),
         "tx.select": wire.method(NUMBER, wire.TX_SELECT),
+        "exchange.declare passive": wire.method(
+            NUMBER, (40, 10), bytes(2) + wire.short("amq.direct") + wire.short("direct") + b"\x01" + bytes(4)
+        ),
+        "exchange.delete": wire.method(NUMBER, (40, 20), bytes(2) + wire.short("amqpconf.nothing") + b"\x00"),
+        "exchange.bind": wire.method(
+            NUMBER, (40, 30), bytes(2) + wire.short("amq.direct") + wire.short("amq.fanout") + b"\x00\x00" + bytes(4)
+        ),
         "channel.close": wire.close(NUMBER),
         "basic.qos": wire.qos(NUMBER, 1),
         "channel.flow": wire.method(NUMBER, wire.FLOW, b"\x01"),

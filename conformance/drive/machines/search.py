@@ -49,6 +49,12 @@ class Machine:
     apart: tuple[bool, ...] = (False,)
     clock: bool = False
     """Only where the broker's clock is ours, and its queues watch it."""
+    managed: bool = False
+    """Only where users can be made."""
+    small: bool = False
+    """Nothing is done by the dozen: each command is large by itself."""
+    times: float = 1.0
+    """So many times as many histories as of other machines."""
 
     def shapes(self, queue_type: str, scheduler: Scheduler) -> st.SearchStrategy[Shape]:
         """One is drawn for each history.
@@ -60,7 +66,7 @@ class Machine:
         """
         wide = self.wide if queue_type != "quorum" else (1,)
         apart = self.apart if scheduler == "lockstep" else self.apart[:1]
-        return shapes(self.queues, wide, apart, small=queue_type == "quorum", only=self.clock)
+        return shapes(self.queues, wide, apart, small=self.small or queue_type == "quorum", only=self.clock)
 
     def allowed(self, lean: Lean, queue_type: str, scheduler: Scheduler) -> Lean:
         """What of this lean goes with what is said there."""
@@ -73,6 +79,8 @@ class Machine:
 
     def suits(self, profile: Profile, around: Around) -> bool:
         """Can it be played here?"""
+        if self.managed and around.admin is None:
+            return False
         return not self.clock or (around.advance is not None and profile.choices["consumer_timeout"] == "queue")
 
 

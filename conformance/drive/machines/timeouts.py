@@ -183,6 +183,6 @@ def commands(profile: Profile, queue_type: str) -> Alphabet:
 
 
 TIMED_OUT = (
-    Machine("timeouts", commands, (2,), Clockwork, wide=(1,), clock=True),
-    Machine("timeouts-unheard", commands, (2,), DeafClockwork, wide=(1,), clock=True),
+    Machine("timeouts", commands, (2,), Clockwork, wide=(1,), clock=True, times=3.0),
+    Machine("timeouts-unheard", commands, (2,), DeafClockwork, wide=(1,), clock=True, times=3.0),
 )

@@ -95,7 +95,7 @@ class Machines(Generic[A]):
             bench,
             self.queue_type,
             scheduler,
-            bench.examples or examples(bench.depth, timed=machine.clock),
+            bench.examples or examples(bench.depth, machine.times),
             STEPS[bench.depth],
             bench.seed,
             self.audience,

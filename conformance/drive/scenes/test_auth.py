@@ -7,44 +7,19 @@ that fit certain names and no others.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from codec import Method, values
 from codec import methods as m
 from conformance.drive.channel import Channel
+from conformance.drive.clerks import EVERYTHING, NOTHING, enter, exactly, patterns, user
 from conformance.drive.scenes.marks import QueueType, rule
 from conformance.drive.scenes.props import reopen, stocked
 from conformance.drive.scenes.test_queue import typed
 from conformance.drive.stage import NotOffered, Stage
 
 CLASSIC: tuple[QueueType, ...] = ("classic",)
-NOTHING = "^none$"
-"""A pattern that fits nothing that there is, and is not empty."""
-EVERYTHING = {"configure": ".*", "write": ".*", "read": ".*"}
 DEAD_LETTERS, ALTERNATE = "x-dead-letter-exchange", "alternate-exchange"
-
-
-def exactly(*names: str) -> str:
-    """A pattern that fits these names alone."""
-    return "^(" + "|".join(name.replace(".", "[.]") for name in names) + ")$" if names else NOTHING
-
-
-def patterns(configure: Iterable[str] = (), write: Iterable[str] = (), read: Iterable[str] = ()) -> Mapping[str, str]:
-    """Rights on these names and on no others."""
-    return {"configure": exactly(*configure), "write": exactly(*write), "read": exactly(*read)}
-
-
-def user(stage: Stage, may: Mapping[str, str] | None, tags: str = "") -> tuple[str, str]:
-    """A user who may do this in the vhost of the run."""
-    if stage.around.admin is None:
-        raise NotOffered("no management API was given, by which users could be made")
-    return stage.around.user(stage, may, tags)
-
-
-def enter(stage: Stage, login: tuple[str, str], vhost: str | None = None) -> Channel:
-    """A channel of a new connection of this user."""
-    connection = stage.connect(f"u{len(stage.connections)}", login=login, vhost=vhost)
-    return stage.channel(connection=connection)
 
 
 def clerk(stage: Stage, may: Mapping[str, str]) -> Channel:

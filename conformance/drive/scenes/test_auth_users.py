@@ -5,22 +5,11 @@ from __future__ import annotations
 import contextlib
 
 from codec import methods as m
+from conformance.drive.clerks import EVERYTHING, NOTHING, enter, patterns, user
 from conformance.drive.drivers.raw import Unreachable
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import reopen
-from conformance.drive.scenes.test_auth import (
-    CLASSIC,
-    EVERYTHING,
-    NOTHING,
-    attempt,
-    clerk,
-    declare,
-    deleted,
-    enter,
-    patterns,
-    publish,
-    user,
-)
+from conformance.drive.scenes.test_auth import CLASSIC, attempt, clerk, declare, deleted, publish
 from conformance.drive.stage import Stage
 
 

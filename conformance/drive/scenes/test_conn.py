@@ -10,8 +10,7 @@ import codec
 from codec import methods as m
 from codec import values
 from conformance.drive.around import wait
-from conformance.drive.drivers.raw import RawConnection
-from conformance.drive.scenes.doors import (
+from conformance.drive.doors import (
     HEADER,
     agree,
     dial,
@@ -22,6 +21,7 @@ from conformance.drive.scenes.doors import (
     say,
     start_ok,
 )
+from conformance.drive.drivers.raw import RawConnection
 from conformance.drive.scenes.marks import QueueType, rule
 from conformance.drive.scenes.props import stocked
 from conformance.drive.stage import Stage

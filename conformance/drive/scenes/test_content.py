@@ -14,12 +14,12 @@ import codec
 from codec import methods as m
 from codec import values
 from conformance.drive.channel import Channel
+from conformance.drive.contents import every_type, frames, largest
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import confirming, reopen
 from conformance.drive.stage import Stage
 
 ODD_SIZES = (1, 700, 3, 256, 1, 2)
-MOST = 131072
 
 
 def settle(stage: Stage, channel: Channel) -> None:
@@ -29,19 +29,10 @@ def settle(stage: Stage, channel: Channel) -> None:
         stage.barrier(channel)
 
 
-def frames(channel: Channel, queue: str, body: bytes, sizes: Iterable[int], message: str) -> list[bytes]:
-    """A publish whose body is split like this; what is left goes into a last frame."""
-    method, number, pieces, at = m.BasicPublish(channel.number, routing_key=queue), channel.number, [], 0
-    for size in (*sizes, len(body)):
-        pieces.append(body[at : at + size])
-        at += size
-    header = codec.header(number, len(body), message_id=message, delivery_mode=2)
-    return [method.encode(), header.encode(), *(codec.Body(number, piece).encode() for piece in pieces if piece)]
-
-
-def largest(channel: Channel) -> int:
-    """The octets of a body that one frame may carry, within reason."""
-    return min(channel.connection.tuned.frame_max or MOST, MOST) - 8
+def split(channel: Channel, queue: str, body: bytes, sizes: Iterable[int], message: str) -> list[bytes]:
+    """A persistent publish to the queue, in frames of these sizes."""
+    method = m.BasicPublish(channel.number, routing_key=queue)
+    return frames(method, body, sizes, {"message_id": message, "delivery_mode": 2})
 
 
 @rule("CONTENT-001")
@@ -50,33 +41,18 @@ def test_bodies_in_frames_of_odd_sizes(stage: Stage) -> None:
     queue = stage.queue()
     channel, other = confirming(stage), confirming(stage)
     body = Random(1).randbytes(1000)
-    channel.send(*frames(channel, queue, body, ODD_SIZES, "odd"))
+    channel.send(*split(channel, queue, body, ODD_SIZES, "odd"))
     settle(stage, channel)
-    channel.send(*frames(channel, queue, body[:40], (1,) * 20, "octets"))
+    channel.send(*split(channel, queue, body[:40], (1,) * 20, "octets"))
     settle(stage, channel)
     room = largest(channel)
-    channel.send(*frames(channel, queue, bytes(room + 4), (3, room), "whole"))
+    channel.send(*split(channel, queue, bytes(room + 4), (3, room), "whole"))
     settle(stage, channel)
-    first, second = (frames(one, queue, body, ODD_SIZES, f"woven {one.number}") for one in (channel, other))
+    first, second = (split(one, queue, body, ODD_SIZES, f"woven {one.number}") for one in (channel, other))
     channel.send(*(piece for pair in zip(first, second, strict=True) for piece in pair))
     for one in (channel, other):
         settle(stage, one)
     stage.fetch(channel, queue, 5)
-
-
-PLAIN: Mapping[str, list[tuple[str, Any]]] = {
-    "integers": [("b", -3), ("s", -300), ("u", 60_000), ("I", -70_000), ("i", 3_000_000_000), ("l", 2**40), ("B", 200)],
-    "texts": [("S", "ünï".encode()), ("S", b"\xff\x00"), ("x", b"text"), ("x", b"\x00\xfe")],
-    "others": [("t", True), ("T", 1_700_000_000), ("D", (2, 314)), ("d", 0.5), ("f", 0.25), ("V", None)],
-}
-"""Fields of all types that RabbitMQ's errata list."""
-
-
-def every_type() -> values.FieldTable:
-    """One of each; then the same in a list, in a table, and deeper."""
-    flat = [(f"{kind} {n}", letter, value) for kind in PLAIN for n, (letter, value) in enumerate(PLAIN[kind])]
-    listed = [item for items in PLAIN.values() for item in items]
-    return [*flat, ("list", "A", listed), ("table", "F", flat), ("deep", "F", [("deeper", "A", [("F", flat)])])]
 
 
 def every_property(user: str) -> Mapping[str, Any]:

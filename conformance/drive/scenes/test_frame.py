@@ -10,24 +10,11 @@ from collections.abc import Sequence
 
 from codec import methods as m
 from conformance.drive.channel import Channel
+from conformance.drive.octets import BODY, FLOW, HEADER, HEARTBEAT, METHOD, frame, header
 from conformance.drive.scenes.marks import QueueType, rule
 from conformance.drive.stage import Stage
 
 CLASSIC: tuple[QueueType, ...] = ("classic",)
-METHOD, HEADER, BODY, HEARTBEAT = 1, 2, 3, 8
-END = b"\xce"
-FLOW = bytes((0, 20, 0, 20, 1))
-"""channel.flow, without its frame."""
-
-
-def frame(kind: int, channel: int, payload: bytes, end: bytes = END) -> bytes:
-    """One frame, whatever it holds."""
-    return struct.pack(">BHI", kind, channel, len(payload)) + payload + end
-
-
-def header(class_id: int = 60, size: int = 1, *, weight: int = 0, flags: int = 0) -> bytes:
-    """A content header without properties."""
-    return struct.pack(">HHQH", class_id, weight, size, flags)
 
 
 def publish(channel: Channel) -> bytes:

@@ -15,6 +15,9 @@ from conformance.catalogue import rules
 from conformance.drive.machines.cancellation import CANCELLATION
 from conformance.drive.machines.confirms import CONFIRMS
 from conformance.drive.machines.prefetch import PREFETCH
+from conformance.drive.machines.protocol.content import CONTENT
+from conformance.drive.machines.protocol.rights import RIGHTS
+from conformance.drive.machines.protocol.wire import WIRE
 from conformance.drive.machines.requeueing import REQUEUEING
 from conformance.drive.machines.search import Machine
 from conformance.drive.machines.settlement import SCHEDULERS, SETTLEMENT, Scheduler
@@ -63,6 +66,25 @@ def test_confirms(campaign: Campaign, scheduler: Scheduler) -> None:
 def test_prefetch(campaign: Campaign, scheduler: Scheduler) -> None:
     """Limits of consumers and of channels, set, changed and removed while their slots are filled and freed."""
     campaign.run(PREFETCH, scheduler)
+
+
+@rule(families=("CONTENT", "RETURN", "FRAME"))
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_content(campaign: Campaign, scheduler: Scheduler) -> None:
+    """Bodies, properties and headers of all kinds go in and come out, also returned and as dead letters."""
+    campaign.run(CONTENT, scheduler)
+
+
+@rule(families=("FRAME", "CONN", "CHAN"), queue_types=("classic",), last=True)
+def test_wire(campaign: Campaign) -> None:
+    """Lawful and unlawful octets wherever a connection stands, each on one of its own, while another one goes on."""
+    campaign.run(WIRE, "lockstep")
+
+
+@rule(families=("AUTH",), queue_types=("classic",))
+def test_rights(campaign: Campaign) -> None:
+    """Users whose rights change try every method on names that they may use or not."""
+    campaign.run(RIGHTS, "lockstep")
 
 
 @rule(families=("TMO",), queue_types=("quorum",))

@@ -455,4 +455,8 @@ _HANDLERS: Mapping[str, Callable[[Model, Connection, Event], Found]] = {
     "queue.purge": _about_queue,
     "queue.bind": _bound,
     "queue.unbind": _about_queue,
+    "exchange.declare": _unopened,
+    "exchange.delete": _unopened,
+    "exchange.bind": _unopened,
+    "exchange.unbind": _unopened,
 }

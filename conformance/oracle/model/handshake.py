@@ -54,6 +54,10 @@ class Handshake:
     agreed: bool = False
     """The client has answered that: what it sends now is sent for nothing."""
 
+    def begun(self) -> bool:
+        """Has the client greeted, as far as we have seen?"""
+        return bool(self.next or self.asked)
+
     def lowered(self) -> bool:
         """Has the client agreed to smaller frames than the broker had offered?"""
         agreed = self.frame_max or 0

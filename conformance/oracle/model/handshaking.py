@@ -73,6 +73,10 @@ def greet(connection: Connection, event: Event) -> bool:
 def sent(connection: Connection, event: Event) -> bool:
     """A method of the client. True: it is a mistake about the handshake, and nothing else."""
     handshake, method = connection.handshake, event.method
+    if handshake.fresh and handshake.login is not None:  # who says what it knows has seen the beginning
+        handshake.fresh = False
+        _fail(connection, event, "CONN-001", f"{method} instead of a header", ANY, silent=True)
+        return True
     handshake.fresh, handshake.talked_at = False, event.time_ns
     if handshake.kicked and not connection.closing:
         handshake.agreed = handshake.agreed or method == "connection.close-ok"
@@ -80,7 +84,7 @@ def sent(connection: Connection, event: Event) -> bool:
             handshake.crossed = event.seq
     if connection.ended or connection.closing or method in ("connection.close", "connection.close-ok"):
         return False
-    if not (handshake.next or handshake.asked):
+    if not handshake.begun():
         return False
     if handshake.next:
         return _ahead(connection, event)

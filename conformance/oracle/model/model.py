@@ -185,7 +185,8 @@ class Model:
     def _header(self, connection: Connection, event: Event) -> None:
         connection.whole = True
         if event.direction == TO_BROKER:
-            handshaking.greet(connection, event)
+            if not handshaking.greet(connection, event) and connection.handshake.begun():
+                octets.sent(connection, event)
         else:
             connection.handshake.header = event.raw
 

@@ -37,6 +37,8 @@ class Flaw:
 END = Flaw("FRAME-001", (501,), "a frame that ends with another octet than CE", silent=True)
 TYPE = Flaw("FRAME-002", (501,), "a frame of an unknown type", silent=True)
 TOO_LARGE = Flaw("FRAME-003", (501,), "a frame that is larger than agreed")
+ANY = 0
+"""Whatever code is given: before connection.open-ok the texts ask for none."""
 FUDGE = 8
 """Some count the payload alone: what is larger by less than a frame's own octets may pass."""
 MISPLACED = Flaw("FRAME-004", (505,), "a content frame where no content is due")
@@ -82,6 +84,8 @@ def sent(connection: Connection, event: Event) -> None:
         code, *also = flaw.codes
         error = ClientError(event.seq, flaw.rule, code, 0, 0, flaw.what, also=tuple(also), octets=True)
         error.silent = flaw.silent
+        if connection.handshake.begun() and not connection.handshake.entered:
+            error.silent, error.code = True, ANY
         requests.fail_connection(connection, error)
 
 

@@ -391,6 +391,7 @@ class Queue:
         if target is not None and not target.deleted:
             target.admit()
             dead = Copy(copy.id, target, at, entered=at, entry=DEAD, settlement=settlement, hidden=True)
+            dead.inherited = True
             dead.fleeting = dead.unowed = target.lossy or self.kind != "classic" or self.deleted > 0
             target.put(dead)
 

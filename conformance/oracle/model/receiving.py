@@ -44,10 +44,15 @@ def receive(model: Model, connection: Connection, event: Event) -> Iterable[Fact
         del connection.channels[number]
         connection.met(number, event.seq)
         return ()
+    former = connection.failed.get(number)
+    if former is not None and former.state == CLOSING and channel.state in (OPENING, CLOSING):
+        if method == "channel.open-ok" and former.answered("channel.open"):
+            return ()  # the client has opened the number again before it was told that it was open
+        if method == "channel.close-ok" and former.requests.get(("channel.close", "")):
+            return late(model, former, event)
     if channel.state == OPENING:
         if method == "channel.open-ok":
             return _open_ok(connection, channel, event)
-        former = connection.failed.get(number)
         if former is not None:
             return late(model, former, event)
         if not connection.whole:

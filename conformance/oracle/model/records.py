@@ -66,6 +66,8 @@ class Copy:
     """It was returned more often than the delivery limit of its queue allows."""
     aground: Channel | None = None
     """The channel on which it was delivered last, after that had failed: its end is believed to have returned it."""
+    inherited: bool = False
+    """It came into its queue as a dead letter."""
     hidden: bool = False
     """It may have been delivered without the client counting it as seen."""
     fleeting: bool = False

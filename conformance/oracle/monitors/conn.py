@@ -370,4 +370,5 @@ def _idle(fact: ConnectionFailed) -> bool:
     """Was everything answered that was asked on this connection?"""
     connection = fact.connection
     busy = any(one.pending() or one.unproven or one.publishing for one in connection.channels.values())
-    return not (busy or connection.heartbeat or fact.failing or connection.handshake.awaited)
+    leaving = connection.closing or connection.handshake.awaited
+    return not (busy or leaving or connection.heartbeat or fact.failing)

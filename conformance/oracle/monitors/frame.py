@@ -33,11 +33,11 @@ def ended(fact: ConnectionFailed, notes: Notes) -> None:
     if event.kind != METHOD:
         if error.silent:
             notes.exercise(error.rule)
-        else:
+        elif event.args.get("cause") != "reset":  # that may have swallowed what the broker said
             seen = "the connection ended without connection.close"
             notes.find(error.rule, event, f"connection.close {error.all_codes} for {error.what}", seen, error.seq)
         return
     notes.exercise(error.rule)
-    if int(event.args.get("reply_code", 0)) not in error.codes:
+    if error.code and int(event.args.get("reply_code", 0)) not in error.codes:
         allowed = f"connection.close {error.all_codes} for {error.what}"
         notes.find(error.rule, event, allowed, closing(event.args), error.seq)

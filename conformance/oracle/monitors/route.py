@@ -21,7 +21,7 @@ from itertools import islice
 from conformance.history.events import TO_BROKER
 from conformance.oracle.model.channels import OPEN
 from conformance.oracle.model.facts import Confirmed, Delivered, FoundEmpty, Missing, Passed
-from conformance.oracle.model.records import DEAD, PUBLISHED, WAITING, Copy
+from conformance.oracle.model.records import PUBLISHED, WAITING, Copy
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.topology import TRANSITIONS, Message, explain
@@ -180,7 +180,7 @@ def came(fact: Delivered, notes: Notes) -> None:
     copy, queue, event = fact.copy, fact.queue, fact.event
     memory = notes.memory(Ways)
     way = memory.by_message.get(copy.id)
-    if way is None or copy.entry == DEAD:
+    if way is None or copy.inherited:
         return
     labels = way.reached.get(queue.name)
     if labels is None:

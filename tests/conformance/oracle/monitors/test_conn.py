@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.support.octets.frames import OCTETS
 from tests.support.tables import test_broken, test_lawful, test_sound
 
 __all__ = ["test_broken", "test_lawful", "test_sound"]
@@ -46,6 +47,9 @@ OTHER = OTHER.replace("0 <", "d:0 <")
 TALKS = "@open 1 \n" + " - wait 1 \n 1 > flow \n 1 < flow-ok \n" * 3
 BEATS = " - wait 1 \n - beat c > \n - beat c < \n" * 3
 BYSTANDER = "d:1 > open \n d:1 < open-ok \n d:1 > flow \n d:1 < flow-ok \n "
+DIED = AGAIN.replace("- known c", "- known d").replace("header c", "header d").replace("0 >", "d:0 >")
+DIED = DIED.replace("0 <", "d:0 <") + "d:0 < kicked 504 10 40 again \n - end d fin \n "
+STRAY = OCTETS["FRAME-004"].hex()
 SOUND = {
     "CONN-001": f"- header c {OLD} \n - answer c {HEADER} \n - end c fin",
     "CONN-002": greeted(),
@@ -115,6 +119,14 @@ BROKEN = [
     ("CONN-024", BEATING + TALKS + "- wait 0.5 \n - end c fin"),
 ]
 LAWFUL = [
+    (
+        "a method before any header",
+        f"{DIED} - known c login=1 vhost=1 \n 0 > start-ok user=guest \n - answer c {HEADER} \n - end c fin",
+    ),
+    ("no frame after the client's close", f"{DIED} {entered()} 0 > bye \n - octets c {STRAY} \n 0 < kicked 501 0 0 no"),
+    ("a second header", f"{DIED} {entered()} - header c {HEADER} \n - end c fin"),
+    ("a frame that has no place, before open-ok", f"{DIED} {tuned()} - octets c {STRAY} \n - end c fin"),
+    ("the same, and the broker says why", f"{tuned()} - octets c {STRAY} \n 0 < kicked 530 0 0 no"),
     ("a reset may swallow the header", f"- header c {JUNK} \n - end c reset"),
     ("a newer version may be answered with an older one", f"- header c {b'AMQP'.hex()}00090909 \n 0 < start"),
     ("no reason where the client does not ask for it", WRONG + "- end c fin"),

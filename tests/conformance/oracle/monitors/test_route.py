@@ -108,6 +108,15 @@ LAWFUL = [
         + comes("r"),
     ),
     (
+        "a dead letter that comes again",
+        "@queue s \n @queue q classic x-dead-letter-exchange= x-dead-letter-routing-key=s \n"
+        + "@confirming 1 \n @open 2 \n @exchange x q \n"
+        + sent("a")
+        + "2 > get q \n 2 < get-ok 1 m1 q \n 2 > reject 1 \n"
+        + "2 > get s \n 2 < get-ok 2 m1 s h.x-death=q \n 2 > nack 2 requeue \n"
+        + "2 > get s no_ack \n 2 < get-ok 3 m1 s h.x-death=q redelivered \n",
+    ),
+    (
         "a message that comes again",
         route("topic", "a.#") + sent("a.b") + "2 > get q \n 2 < get-ok 1 m1 q \n"
         "2 > nack 1 requeue \n 2 > get q no_ack \n 2 < get-ok 2 m1 q redelivered \n",

@@ -124,3 +124,22 @@ NAMED = "0 < kicked 541 60 90 INTERNAL_ERROR"
 def test_a_close_that_names_another_settlement_speaks_of_that(play, sent: str, broken: list[str]) -> None:
     """ACK-010: a broker that fails at every reject has not failed at what was wrong beside it."""
     assert play(f"{REJECTED}{sent} \n {NAMED}").broken == broken
+
+
+TWICE = """
+    1 > open
+    1 > close
+    1 > open
+    {}
+    1 < open-ok
+    1 < close-ok
+    1 < open-ok
+"""
+
+
+def test_a_number_may_be_opened_again_before_anything_is_answered(play) -> None:
+    """ERR-006, ERR-013: each answer belongs to the next life of the channel that waits for it."""
+    assert play(TWICE.format("")).broken == []
+    assert play(TWICE.format("1 > flow") + "1 < flow-ok").broken == []
+    assert play(TWICE.format("1 > close") + "1 < close-ok").broken == []
+    assert play(TWICE.format("1 > close") + "1 < close-ok \n 1 < open-ok").broken == ["ERR-006"]

@@ -1,4 +1,4 @@
-"""How scenes open a connection step by step, and go their own way at any of them.
+"""How scenes and machines open a connection step by step, and go their own way at any of them.
 
 What the broker says to it, or that it hangs up, is part of the history and ends nothing. Whoever dials says whether
 the login and the virtual host that will be named are the right ones, for no frame tells. What was not opened to its
