@@ -318,13 +318,14 @@ class Playbook:
     def __post_init__(self) -> None:
         self.judge = Judge(profiles.load(self.profile))
         self._count = itertools.count(1)
-        self._now = 0
+        self._now = 10**9
         self._builders: dict[str, EventBuilder] = {}
         self._seen: set[str] = set()
         self._led: dict[str, m.BasicPublish] = {}
         """What an exchange leads to its queues keeps the address that it was published to."""
         self._headers: dict[str, dict[str, object]] = {}
         """What a message was published with, it is delivered with."""
+        self._expirations: dict[str, str] = {}
         self._tags: Counter[int] = Counter()
         self._confirms = itertools.count(1)
         self._fresh = itertools.count(50)
@@ -478,7 +479,9 @@ class Playbook:
             sent = self._headers.setdefault(message, _table(words, "h.")) if message else {}
             headers = {"headers": values.table(sent | counts)} if sent | counts else {}
             bodies = int(words.pairs.get("bodies", 1))
-            more = {"expiration": words.pairs["expiration"]} if "expiration" in words.pairs else {}
+            expiration = words.pairs.get("expiration") or self._expirations.get(message, "")
+            self._expirations |= {message: expiration} if message not in NAMELESS else {}
+            more: dict[str, object] = {"expiration": expiration} if expiration else {}
             more |= {"delivery_mode": 2} if words.has("persistent") else {}
             more |= _properties(words.pairs.get("with", "{}"))
             sizes = [int(size) for size in words.pairs["split"].split(",")] if "split" in words.pairs else [1] * bodies
