@@ -27,7 +27,8 @@ from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.topology.state import NamedQueue
 
-OWN, OF_QUEUE, SMALLER, STAYS, BY_ITSELF, BEHIND, AGED, AT_ONCE = (f"TTL-{number:03}" for number in range(1, 9))
+OWN, OF_QUEUE, SMALLER, STAYS = "TTL-001", "TTL-002", "TTL-003", "TTL-004"
+BY_ITSELF, BEHIND, AGED, AT_ONCE = "TTL-005", "TTL-006", "TTL-007", "TTL-008"
 TTL = "x-message-ttl"
 KNOWN = frozenset({"x-queue-type", TTL, "x-dead-letter-exchange", "x-dead-letter-routing-key"})
 """A queue with other arguments may drop messages for other reasons."""

@@ -79,10 +79,6 @@ LAWFUL = {
     "who waits may have no room": WAITED.replace(" no_ack", "") + NEXT + "2 < deliver c1 1 m2 q",
     "an exchange brings more": COUNT.replace(BARE, BARE + "@exchange x q \n") + "90 < declare-ok q says=1",
     "a second is not over": COUNT.replace("2.5", "1.5") + "90 < declare-ok q says=1",
-    "quorum queues before 3.10": (
-        PLAIN.replace("@queue q", "@queue q quorum") + OWN + LATE + ASK + GOT,
-        "rabbitmq-3.8",
-    ),
     "the lease is over": LEASE + HALF + ASK + EMPTY + LATE + PASSIVE + GONE,
     "the lease is hardly over": LEASE + "- wait 2 \n" + PASSIVE + "2 < declare-ok q",
     "quorum queues go later": LEASE.replace("classic", "quorum") + "- wait 4 \n" + PASSIVE + "2 < declare-ok q",
@@ -90,3 +86,9 @@ LAWFUL = {
     "its consumer went with a channel": LEASE + "@consume 3 q c1 \n @close 3 \n" + LATE + PASSIVE + GONE,
     "a plus sign may be part of a number": WORD.replace("soon", "+5") + "@close 1",
 }
+
+
+def test_quorum_queues_before_3_10_know_no_time(play) -> None:
+    quorum = PLAIN.replace("@queue q", "@queue q quorum") + OWN + LATE + ASK + GOT
+    assert play(quorum, "rabbitmq-3.8").broken == []
+    assert play(quorum, "rabbitmq-3.10").broken == ["TTL-001"]
