@@ -186,7 +186,7 @@ def _judge(event: Event, mortal: Mortal, queue: str, content: Any, graves: Grave
     """A dead letter: what it tells, beside what has happened."""
     headers = content.get("headers") or {}
     told = tuple(_death(one) for one in table_of(headers))
-    if queue == mortal.queue and told == mortal.deaths:
+    if queue == mortal.queue and told == mortal.deaths and mortal.fate != GIVEN_UP:
         return  # it was given back
     if mortal.fate == ACKED and mortal.died_ns and told != mortal.deaths:
         mortal.over = True
@@ -216,7 +216,7 @@ def _words(deaths: tuple[Death, ...]) -> str:
 
 def _list(event: Event, mortal: Mortal, steps: list[Step], told: tuple[Death, ...], queue: str, notes: Notes) -> None:
     expected = after(mortal.deaths, steps)
-    if told[0][:2] != expected[0][:2]:
+    if told[0][:2] != expected[0][:2] and {*told} != {*expected}:
         notes.find(OF_REASON[expected[0][1]], event, _words(expected[:1]), _words(told[:1]), mortal.sent)
         return
     notes.exercise(OF_REASON[expected[0][1]])
