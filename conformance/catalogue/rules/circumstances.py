@@ -54,6 +54,7 @@ NAMES: Mapping[str, str] = {
     "limited-publishes-to-queues": "a user with limited rights publishes to the default exchange",
     "limited-names-long-queue": "a user with limited rights names a queue of more than 150 octets",
     "user-deleted": "a user is deleted while connections are open",
+    "dead-letters-renamed": "a queue gives its dead letters another routing key",
     "killed-young": "the broker is killed when the queue is younger than two seconds",
 }
 
