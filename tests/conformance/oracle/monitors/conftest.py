@@ -5,6 +5,7 @@
     1 < get-ok 2 m1 q redelivered x-delivery-count=1        with a header
     1 > publish key m1 exchange=x h.ink=red     to an exchange, with a header
     1 > bind q x key x-match=any ink=red        with arguments
+    1 < get-ok 1 m1 q expiration=-      without the expiration with which it was published
     1 > publish q m1 with={"priority":3,"headers":{"a":["I",1]}} split=1,3,2   with properties, in frames of these sizes
     - deadline replies          what the driver notes
     - joined c                  what an observer notes: of this connection the beginning is missing
@@ -120,6 +121,8 @@ def _properties(text: str) -> dict[str, object]:
 def _field(letter: str, value: Any) -> tuple[str, Any]:
     if letter == "A":
         return letter, [_field(*one) for one in value]
+    if letter == "F":
+        return letter, [(name, *_field(*typed)) for name, typed in value.items()]
     return letter, value.encode() if isinstance(value, str) else value
 
 
@@ -481,7 +484,7 @@ class Playbook:
             bodies = int(words.pairs.get("bodies", 1))
             expiration = words.pairs.get("expiration") or self._expirations.get(message, "")
             self._expirations |= {message: expiration} if message not in NAMELESS else {}
-            more: dict[str, object] = {"expiration": expiration} if expiration else {}
+            more: dict[str, object] = {"expiration": expiration} if expiration not in ("", "-") else {}
             more |= {"delivery_mode": 2} if words.has("persistent") else {}
             more |= _properties(words.pairs.get("with", "{}"))
             sizes = [int(size) for size in words.pairs["split"].split(",")] if "split" in words.pairs else [1] * bodies
