@@ -20,6 +20,7 @@ from conformance.oracle.monitors.deaths import (
     MAXLEN,
     MESSAGES,
     MILLISECOND,
+    PLAIN,
     QUEUES,
     REJECTED,
     RETURNED,
@@ -312,7 +313,7 @@ def missing(fact: FoundEmpty, notes: Notes) -> None:
 def _absent(fact: FoundEmpty, message: str, mortal: Mortal, graves: Graves, notes: Notes) -> None:
     name = fact.queue.name
     asked, final = notes.memory(Lives).asked(fact.since), graves.places.get(name)
-    if final is None or final.number(LENGTH) is not None:
+    if final is None or LENGTH in final.arguments or not PLAIN.issuperset(final.arguments):
         return
     if mortal.fate == ACKED and 0 < mortal.died_ns < asked - PROMPT and _could_bury(mortal, name, graves):
         mortal.over = True
