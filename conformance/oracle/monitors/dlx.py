@@ -201,8 +201,6 @@ def _judge(event: Event, mortal: Mortal, queue: str, content: Any, graves: Grave
     steps = graves.way(mortal, queue)
     if not steps or not told:
         mortal.over = True
-        if steps:
-            notes.find(COUNTS, event, _words(after(mortal.deaths, steps)), "no x-death", mortal.sent)
         return
     _list(event, mortal, steps, told, queue, notes)
     _address(event, steps[-1], graves, notes)

@@ -121,7 +121,7 @@ def _properties(text: str) -> dict[str, object]:
 def _field(letter: str, value: Any) -> tuple[str, Any]:
     if letter == "A":
         return letter, [_field(*one) for one in value]
-    if letter == "F":
+    if letter == "F" and isinstance(value, dict):
         return letter, [(name, *_field(*typed)) for name, typed in value.items()]
     return letter, value.encode() if isinstance(value, str) else value
 

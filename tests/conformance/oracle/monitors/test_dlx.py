@@ -99,7 +99,6 @@ BROKEN = [
     ("DLX-004", LIMITED + EMPTY),
     ("DLX-004", LIMITED + GOT + dead(ONCE)),
     ("DLX-005", SIMPLE.replace("m1 d", "m1 q") + dead(ONCE)),
-    ("DLX-006", SIMPLE),
     ("DLX-006", TWICE + dead(WAITED, ONCE)),
     ("DLX-006", TWICE + dead(entry("q", "rejected", 2), entry("w", "expired", 2))),
     ("DLX-006", TWICE + dead(WAITED, ONCE, WAITED, ONCE)),
