@@ -31,9 +31,8 @@ class DeadLetters:
         return dead if key is None else Message(exchange, key, dead.header, dead.body)
 
     def dropped(self, key: str | None) -> tuple[str, ...]:
-        """Headers that are written anew. A CC that another key takes the place of stays to be read, and nobody is sent
-        anything by it."""
-        return ("x-death",)
+        """Headers that are written anew, or whose place another key takes."""
+        return ("x-death",) if key is None else ("x-death", "CC")
 
     def with_last(self, headers: FieldTable, queue: str, reason: str, exchange: str) -> FieldTable:
         """With x-last-death-* beside x-first-death-*."""

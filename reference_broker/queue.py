@@ -138,6 +138,8 @@ class Queue:
 
     def pump(self) -> None:
         ring, ready = self.ring, self.ready
+        if self.expiring:
+            self.expire(overdue=True)
         while ring and (ready.fresh or ready.returned):
             consumer = self.next_in_turn()
             obstacle = consumer.obstacle()
@@ -146,6 +148,8 @@ class Queue:
                 continue
             ring.append(consumer)
             consumer.channel.deliver(consumer, ready.pop())
+            if self.expiring:
+                self.expire(overdue=True)
 
     def next_in_turn(self) -> Consumer:
         if not self.ranked:
@@ -218,8 +222,9 @@ class Queue:
         self.expiring = True
         return self.vhost.clock.now + min(life for life in lives if life is not None)
 
-    def expire(self) -> None:
-        """Drop expired messages, from the head only: one that lives longer shields those behind it."""
+    def expire(self, *, overdue: bool = False) -> None:
+        """Drop expired messages, from the head only: one that lives longer shields those behind it. `overdue`: those
+        alone whose time is over since before, for whose time ends just now may still be delivered."""
         if not self.expiring:
             return
         now = self.vhost.clock.now
@@ -229,6 +234,8 @@ class Queue:
                 return
             if entry.expires > now:
                 self.wake(entry.expires)
+                return
+            if overdue and entry.expires == now:
                 return
             self.die(self.ready.pop(), "expired")
 

@@ -36,6 +36,8 @@ QUEUE_TYPE = "x-queue-type"
 ARGUMENTS: Mapping[str, Mapping[str, object]] = {
     "x-max-length": {"x-max-length": 5},
     "x-overflow": {"x-max-length": 5, "x-overflow": "reject-publish"},
+    "x-message-ttl": {"x-message-ttl": 60_000},
+    "x-expires": {"x-expires": 60_000},
     "x-dead-letter-exchange": {"x-dead-letter-exchange": ""},
 }
 EXCHANGES: Mapping[str, tuple[str, Mapping[str, object]]] = {
@@ -78,7 +80,7 @@ class Inquiry:
         try:
             self._use()
             about_queues = [*self._methods(), *self._nack(), *self._cancel(), *self._arguments(), *self._types()]
-            return [*about_queues, *self._exchanges(), *self._bindings(), *self._carbon()]
+            return [*about_queues, *self._exchanges(), *self._bindings(), *self._carbon(), *self._expiration()]
         finally:
             sweep(self._target, self._queues, self._names, self._patience)
 
@@ -164,6 +166,16 @@ class Inquiry:
         else:
             filled = answer.words.startswith("channel.close 406")
             yield Answer(feature, OFFERED) if filled else answer
+
+    def _expiration(self) -> Iterator[Answer]:
+        """A broker that knows nothing of it passes over it: only that a get takes both of two messages that live for no
+        time at all, or neither, shows that it does."""
+        feature, queue = "expiration", self._name()
+        publish: Item = (m.BasicPublish(1, 0, "", queue), b"probe", {"expiration": "0"})
+        get, delete = m.BasicGet(1, 0, queue, True), m.QueueDelete(1, queue=queue, if_empty=True)
+        answer = self._ask(feature, (_declare(queue), publish, publish, get, delete), "queue.delete-ok")
+        filled = answer.words.startswith("channel.close 406")
+        yield Answer(feature, REFUSED, "it is passed over") if filled else answer
 
     def _exchange(self, kind: str, arguments: Mapping[str, object] | None = None) -> m.ExchangeDeclare:
         self._names.append(f"{self._prefix}x{len(self._names)}")

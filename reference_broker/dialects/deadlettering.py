@@ -20,10 +20,10 @@ class FirstOnly(DeadLetters):
 @does(
     "dead_letters",
     BEHAVIOURS,
-    "deaths.copies-forgotten",
-    "a CC goes from the headers when x-dead-letter-routing-key takes the place of its keys",
-    until="3.10",
+    "deaths.copies-kept",
+    "a CC that x-dead-letter-routing-key takes the place of stays to be read, and nobody is sent anything by it",
+    since="4.0",
 )
-class CopiesForgotten(DeadLetters):
+class CopiesKept(DeadLetters):
     def dropped(self, key: str | None) -> tuple[str, ...]:
-        return super().dropped(key) if key is None else (*super().dropped(key), "CC")
+        return ("x-death",)

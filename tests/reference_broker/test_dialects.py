@@ -80,6 +80,9 @@ THE_DECISION_ITSELF = {
     "timeouts.from-the-consumer",
     "expiry.never-looks",
     "rights.looks-freely",
+    "deadletters.limit-rejects",
+    "deadletters.copies-kept",
+    "deadletters.copies-dropped",
 }
 """Mutants that decide otherwise, whatever a dialect decides there: they call nothing below."""
 

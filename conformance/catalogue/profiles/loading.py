@@ -44,6 +44,7 @@ class QueueSemantics:
     and with the limit switched off by -1.
     `gets_return`: in which order the end of a channel returns what it had got: as it was delivered, or by the text of
     the tags.
+    `messages_expire`: messages may have a time to live.
     """
 
     cancel_any_time: bool
@@ -56,6 +57,7 @@ class QueueSemantics:
     requeue_order_limited: str
     requeue_order_unlimited: str
     gets_return: str
+    messages_expire: bool
 
     def order(self, delivery_limit: int | None = None) -> str:
         """Where a returned message goes in a queue declared with this `x-delivery-limit` (None: without)."""
@@ -119,6 +121,7 @@ WEAKEST = QueueSemantics(
     requeue_order_limited="tail",
     requeue_order_unlimited="tail",
     gets_return=BY_TEXT,
+    messages_expire=False,
 )
 
 
@@ -207,6 +210,7 @@ def _semantics(fields: Fields) -> QueueSemantics:
         requeue_order_limited=fields.choice("requeue_order_limited", ORDERS, order),
         requeue_order_unlimited=fields.choice("requeue_order_unlimited", ORDERS, order),
         gets_return=fields.choice("gets_return", (AS_DELIVERED, BY_TEXT)),
+        messages_expire=fields.flag("messages_expire"),
     )
     fields.done()
     return semantics

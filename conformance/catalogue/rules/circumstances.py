@@ -60,6 +60,7 @@ NAMES: Mapping[str, str] = {
     "user-deleted": "a user is deleted while connections are open",
     "binding-without-value": "a queue is bound with an argument that has no value",
     "owner-hangs-up": "an exclusive queue is looked for whose client has left, and has not hung up, or just now",
+    "dead-letters-renamed": "a queue gives its dead letters another routing key",
     "killed-young": "the broker is killed when the queue is younger than two seconds",
 }
 

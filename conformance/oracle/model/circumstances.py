@@ -292,6 +292,8 @@ def _declared(model: Model, connection: Connection, event: Event) -> Found:
         return
     if "x-delivery-limit" in arguments:
         yield f"queue {name}", "delivery-limited"
+    if "x-dead-letter-routing-key" in arguments:
+        yield EVERYWHERE, "dead-letters-renamed"
     if known is not None and known.deleted and any(one.queue == name for one in _outstanding(model)):
         yield f"queue {name}", "name-used-again"
 

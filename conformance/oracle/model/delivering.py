@@ -189,7 +189,7 @@ def _delivered(
 ) -> Facts:
     tag, message = event.delivery_tag or 0, event.message or ""
     copy = queue.copies.get(message)
-    if copy is None:
+    if copy is None or (copy.place == GONE and _has_died(event, queue)):
         copy = Copy(message, queue, event.seq, hidden=True, fleeting=True)
         queue.know(copy)
     delivery = Delivery(
@@ -230,6 +230,16 @@ def _delivered(
     if channel.race is not None or channel.indeterminate or tag in channel.strays:
         delivery.indeterminate = True
         queue.unsettle(copy, indeterminate=True)
+
+
+def _has_died(event: Event, queue: Queue) -> bool:
+    """Does the message tell that it was a dead letter of this very queue? Then it may have come back from elsewhere."""
+    if '"x-death"' not in event.arguments:
+        return False
+    headers = event.args["properties"].get("headers") or {}
+    deaths = headers.get("x-death")
+    found = deaths if isinstance(deaths, list) else []
+    return any(isinstance(one, dict) and one.get("queue") == queue.name for one in found)
 
 
 def first_of(copy: Copy, delivery: Delivery) -> bool:

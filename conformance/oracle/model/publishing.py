@@ -90,7 +90,7 @@ def _wrong(event: Event, way: routing.Route) -> tuple[int, str] | None:
     if way == topology.MISSING:
         return NOT_FOUND, "a publish to an exchange that does not exist"
     expiration = EXPIRATION.search(event.arguments) if '"expiration"' in event.arguments else None
-    if expiration is not None and not re.fullmatch(r"[+-]?\d+", expiration[1]):
+    if expiration is not None and not re.fullmatch(r"\+?\d+", expiration[1]):
         return PRECONDITION_FAILED, f"a publish with the expiration {expiration[1]!r}"
     return None
 

@@ -95,8 +95,8 @@ def came(fact: Delivered, notes: Notes) -> None:
     """It comes out of a queue; with CC, and without BCC."""
     known = notes.memory(Letters).by_message
     letter = known.get(fact.copy.id) if known else None
-    if letter is None:
-        return
+    if letter is None or '"x-death"' in fact.event.arguments:
+        return  # what a dead letter keeps of its headers is told in DLX
     if fact.queue.name in letter.queues and fact.queue.name not in letter.came:
         letter.came.add(fact.queue.name)
         notes.exercise(REACHED)

@@ -75,6 +75,7 @@ IMITATE = {
     "queues.last-of-the-connection",
     "consuming.exclusive-on-classic-only",
     "connections.crossing-discarded",
+    "deadletters.copies-kept",
 }
 """Mutants that do what an entry says, or that depth smoke does not find."""
 

@@ -6,6 +6,7 @@
     1 > publish key m1 exchange=x h.ink=red     to an exchange, with a header
     1 > bind q x key x-match=any ink=red        with arguments; `void` is no value
     1 > unbind - x key                          of the last queue that the channel declared
+    1 < get-ok 1 m1 q expiration=-      without the expiration with which it was published
     1 > publish q m1 with={"priority":3,"headers":{"a":["I",1]}} split=1,3,2   with properties, in frames of these sizes
     - deadline replies          what the driver notes
     - joined c                  what an observer notes: of this connection the beginning is missing
@@ -125,6 +126,8 @@ def _properties(text: str) -> dict[str, object]:
 def _field(letter: str, value: Any) -> tuple[str, Any]:
     if letter == "A":
         return letter, [_field(*one) for one in value]
+    if letter == "F" and isinstance(value, dict):
+        return letter, [(name, *_field(*typed)) for name, typed in value.items()]
     return letter, value.encode() if isinstance(value, str) else value
 
 
@@ -323,13 +326,14 @@ class Playbook:
     def __post_init__(self) -> None:
         self.judge = Judge(profiles.load(self.profile))
         self._count = itertools.count(1)
-        self._now = 0
+        self._now = 10**9
         self._builders: dict[str, EventBuilder] = {}
         self._seen: set[str] = set()
         self._led: dict[str, m.BasicPublish] = {}
         """What an exchange leads to its queues keeps the address that it was published to."""
         self._headers: dict[str, dict[str, object]] = {}
         """What a message was published with, it is delivered with."""
+        self._expirations: dict[str, str] = {}
         self._tags: Counter[int] = Counter()
         self._confirms = itertools.count(1)
         self._fresh = itertools.count(50)
@@ -483,7 +487,9 @@ class Playbook:
             sent = self._headers.setdefault(message, _table(words, "h.")) if message else {}
             headers = {"headers": values.table(sent | counts)} if sent | counts else {}
             bodies = int(words.pairs.get("bodies", 1))
-            more = {"expiration": words.pairs["expiration"]} if "expiration" in words.pairs else {}
+            expiration = words.pairs.get("expiration") or self._expirations.get(message, "")
+            self._expirations |= {message: expiration} if message not in NAMELESS else {}
+            more: dict[str, object] = {"expiration": expiration} if expiration not in ("", "-") else {}
             more |= {"delivery_mode": 2} if words.has("persistent") else {}
             more |= _properties(words.pairs.get("with", "{}"))
             sizes = [int(size) for size in words.pairs["split"].split(",")] if "split" in words.pairs else [1] * bodies

@@ -1,0 +1,227 @@
+"""DLX: messages that a queue gives up, and where they go.
+
+Each scene lets messages die, waits until their dead letters have certainly arrived, and looks for them.
+"""
+
+from __future__ import annotations
+
+from codec import values
+from conformance.drive.around import wait
+from conformance.drive.channel import Channel
+from conformance.drive.scenes.marks import rule
+from conformance.drive.scenes.props import confirming
+from conformance.drive.stage import Stage
+
+SHORT, LONG = 100, 60_000
+"""Milliseconds."""
+ARRIVED, TURN = 1.3, 0.4
+"""Seconds after which a dead letter has certainly come, and after which it most likely has."""
+TURNS = 3
+
+
+def _to(queue: str, **more: object) -> dict[str, object]:
+    """Arguments of a queue whose dead letters go to this one."""
+    named = {name.replace("_", "-"): value for name, value in more.items()}
+    return {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": queue, **named}
+
+
+def _expires(stage: Stage) -> bool:
+    return stage.profile.queue(stage.queue_type).messages_expire
+
+
+def _look(stage: Stage, *queues: str, gets: int = 2) -> None:
+    reader = stage.channel()
+    for queue in queues:
+        for _ in range(gets):
+            stage.get(reader, queue, no_ack=True)
+
+
+def _reject(stage: Stage, channel: Channel, queue: str, *, nack: bool = False) -> None:
+    tag = stage.get(channel, queue)
+    if tag is not None:
+        (channel.nack if nack else channel.reject)(tag, requeue=False)
+    stage.barrier(channel)
+
+
+def _sent(stage: Stage, queue: str, count: int = 1, **properties: object) -> Channel:
+    channel = confirming(stage)
+    channel.publish(queue, count, properties=properties)
+    stage.confirmed(channel)
+    return channel
+
+
+@rule("DLX-001")
+def test_rejected(stage: Stage) -> None:
+    """By reject and by nack; the other message of the queue stays."""
+    grave = stage.queue()
+    queue, holder = stage.queue(_to(grave)), stage.channel()
+    _sent(stage, queue, 3)
+    _reject(stage, holder, queue)
+    _reject(stage, holder, queue, nack=True)
+    wait(stage, ARRIVED)
+    _look(stage, grave, gets=3)
+
+
+@rule("DLX-002")
+def test_expired(stage: Stage) -> None:
+    """By its own time, and by that of the queue; several at once."""
+    if not _expires(stage):
+        return
+    graves = stage.queue(), stage.queue()
+    own, shared = stage.queue(_to(graves[0])), stage.queue(_to(graves[1], x_message_ttl=SHORT))
+    _sent(stage, own, 2, expiration=str(SHORT))
+    _sent(stage, shared, 2)
+    wait(stage, ARRIVED)
+    _look(stage, *graves, gets=3)
+
+
+@rule("DLX-003")
+def test_pushed_out(stage: Stage) -> None:
+    """Two are too many."""
+    grave = stage.queue()
+    _sent(stage, stage.queue(_to(grave, x_max_length=2)), 4)
+    wait(stage, ARRIVED)
+    _look(stage, grave, gets=3)
+
+
+@rule("DLX-004", queue_types=("quorum",))
+def test_returned_too_often(stage: Stage) -> None:
+    """Twice, where once is allowed."""
+    grave = stage.queue()
+    queue, holder = stage.queue(_to(grave, x_delivery_limit=1)), stage.channel()
+    _sent(stage, queue)
+    for _ in range(2):
+        for tag in stage.fetch(holder, queue):
+            holder.reject(tag, requeue=True)
+        stage.barrier(holder)
+    wait(stage, ARRIVED)
+    _look(stage, grave)
+
+
+@rule("DLX-005")
+def test_its_address(stage: Stage) -> None:
+    """With a key of the queue, and without; to the default exchange, and to another."""
+    grave, holder = stage.queue(), stage.channel()
+    exchange = stage.exchange(grave)
+    for arguments in (
+        _to(grave),
+        {"x-dead-letter-exchange": exchange},
+        {"x-dead-letter-exchange": exchange, "x-dead-letter-routing-key": "dead"},
+    ):
+        queue = stage.queue(arguments)
+        _sent(stage, queue)
+        _reject(stage, holder, queue)
+    wait(stage, TURN)
+    _look(stage, grave, gets=3)
+
+
+def _rounds(stage: Stage, turns: int, *, last: float = TURN) -> None:
+    """A message that is rejected in one queue waits in another one, and comes back; several times."""
+    waiting, holder = stage.recorder.private_name(), stage.channel()
+    home = stage.queue(_to(waiting))
+    stage.queue(_to(home, x_message_ttl=SHORT), name=waiting)
+    _sent(stage, home, 2)
+    for turn in range(turns):
+        tags = [tag for tag in (stage.get(holder, home), stage.get(holder, home)) if tag is not None]
+        for tag in tags:
+            holder.reject(tag, requeue=False)
+        stage.barrier(holder)
+        wait(stage, TURN if turn + 1 < turns else last)
+    _look(stage, home, gets=3)
+
+
+@rule("DLX-006")
+def test_death_upon_death(stage: Stage) -> None:
+    """In two queues, by turns."""
+    if _expires(stage):
+        _rounds(stage, TURNS)
+
+
+@rule("DLX-007")
+def test_where_it_came_from(stage: Stage) -> None:
+    """With more keys, and with a time to live."""
+    grave, holder = stage.queue(), stage.channel()
+    queue = stage.queue(_to(grave))
+    _sent(stage, queue, expiration=str(LONG))
+    if stage.offers("sender-selected distribution"):
+        headers = {"CC": ["amqpconf.nobody"], "BCC": ["amqpconf.none"]}
+        _sent(stage, queue, headers=values.table(headers))
+        _reject(stage, holder, queue)
+    _reject(stage, holder, queue)
+    wait(stage, TURN)
+    _look(stage, grave, gets=3)
+
+
+@rule("DLX-008")
+def test_its_first_death(stage: Stage) -> None:
+    """It dies in three queues, for two reasons."""
+    last, holder = stage.queue(), stage.channel()
+    second = stage.queue(_to(last))
+    first = stage.queue(_to(second, x_max_length=1))
+    _sent(stage, first, 2)
+    wait(stage, TURN)
+    _reject(stage, holder, second)
+    wait(stage, TURN)
+    _look(stage, last)
+
+
+@rule("DLX-009")
+def test_no_second_expiry(stage: Stage) -> None:
+    """After it has expired, and after a rejection."""
+    grave, holder = stage.queue(), stage.channel()
+    expiring, rejecting = stage.queue(_to(grave)), stage.queue(_to(grave))
+    _sent(stage, rejecting, expiration=str(LONG))
+    _reject(stage, holder, rejecting)
+    if _expires(stage):
+        _sent(stage, expiring, expiration=str(SHORT))
+    wait(stage, ARRIVED)
+    _look(stage, grave, gets=3)
+
+
+@rule("DLX-010")
+def test_more_keys(stage: Stage) -> None:
+    """From a queue that gives another key, and from one that does not."""
+    grave, holder = stage.queue(), stage.channel()
+    exchange = stage.exchange(grave)
+    headers = values.table({"CC": ["amqpconf.nobody"], "BCC": ["amqpconf.none"]})
+    for arguments in (_to(grave), {"x-dead-letter-exchange": exchange}):
+        queue = stage.queue(arguments)
+        _sent(stage, queue, headers=headers)
+        _reject(stage, holder, queue)
+    wait(stage, TURN)
+    _look(stage, grave, gets=3)
+
+
+@rule("DLX-011")
+def test_round_and_round(stage: Stage) -> None:
+    """In two queues that lead to each other, and in one that leads to itself."""
+    if not _expires(stage):
+        return
+    names = [stage.recorder.private_name() for _ in "123"]
+    for name, following in zip(names, (names[1], names[0], names[2]), strict=True):
+        stage.queue(_to(following, x_message_ttl=SHORT), name=name)
+    _sent(stage, names[0])
+    _sent(stage, names[2])
+    wait(stage, ARRIVED)
+    _look(stage, *names)
+
+
+@rule("DLX-012")
+def test_back_after_a_rejection(stage: Stage) -> None:
+    """As often as it is rejected."""
+    if _expires(stage):
+        _rounds(stage, TURNS, last=ARRIVED + SHORT / 1000)
+
+
+@rule("DLX-013")
+def test_acknowledged(stage: Stage) -> None:
+    """By an ack, and by a get that needs none."""
+    grave = stage.queue()
+    queue, holder = stage.queue(_to(grave)), stage.channel()
+    _sent(stage, queue, 2)
+    for tag in stage.fetch(holder, queue):
+        holder.ack(tag)
+    stage.fetch(holder, queue, no_ack=True)
+    stage.barrier(holder)
+    wait(stage, ARRIVED)
+    _look(stage, grave)

@@ -1,0 +1,242 @@
+"""TTL: messages and queues that live for a while only.
+
+Times are short, since whoever waits for them really waits; several messages wait side by side. On the reference broker
+time passes as we say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from conformance.drive.around import wait
+from conformance.drive.channel import Channel
+from conformance.drive.scenes.marks import rule
+from conformance.drive.scenes.props import confirming, outstanding, reopen
+from conformance.drive.stage import Stage
+
+SHORT, LONG, HALF, OVER = 250, 60_000, 0.15, 0.4
+"""Milliseconds; and the seconds after which what lives for a short time has lived for half of it, or has expired."""
+SHORTLY, LEASE = 1.2, 600
+"""Seconds after which a queue does not count what has expired; milliseconds of an x-expires."""
+UNUSED, PART = 2.8, 0.3
+"""Seconds after which such a queue is certainly gone, or certainly not."""
+TTL = "x-message-ttl"
+
+
+def _expires(stage: Stage) -> bool:
+    return stage.profile.queue(stage.queue_type).messages_expire
+
+
+def _mortal(channel: Channel, queue: str, *times: int) -> None:
+    """A message to the queue for each of these times to live."""
+    for time in times:
+        channel.publish(queue, properties={"expiration": str(time)})
+
+
+def _look(stage: Stage, *queues: str, gets: int = 2) -> None:
+    """Somebody asks each of these for messages."""
+    reader = stage.channel()
+    for queue in queues:
+        for _ in range(gets):
+            stage.get(reader, queue, no_ack=True)
+
+
+@rule("TTL-001")
+def test_the_time_of_a_message(stage: Stage) -> None:
+    """To gets, and to a consumer that comes too late; beside one that lives on."""
+    if not _expires(stage):
+        return
+    channel, queues = confirming(stage), [stage.queue() for _ in "123"]
+    for queue in queues:
+        _mortal(channel, queue, SHORT, SHORT)
+    _mortal(channel, queues[2], LONG)
+    stage.confirmed(channel)
+    wait(stage, OVER)
+    late = stage.channel()
+    late.consume(queues[0])
+    stage.barrier(late)
+    _look(stage, *queues)
+
+
+@rule("TTL-002")
+def test_the_time_of_a_queue(stage: Stage) -> None:
+    """The queue is older than its messages, and they come one after the other."""
+    if not _expires(stage):
+        return
+    channel, queues = confirming(stage), [stage.queue({TTL: SHORT}) for _ in "12"]
+    channel.publish(queues[0])
+    stage.confirmed(channel)
+    wait(stage, HALF)
+    channel.publish(queues[0])
+    channel.publish(queues[1], 2)
+    stage.confirmed(channel)
+    wait(stage, OVER)
+    _look(stage, *queues)
+
+
+@rule("TTL-003")
+def test_the_smaller_time(stage: Stage) -> None:
+    """Either is smaller."""
+    if not _expires(stage):
+        return
+    channel, short, long = confirming(stage), stage.queue({TTL: SHORT}), stage.queue({TTL: LONG})
+    _mortal(channel, short, LONG, LONG)
+    _mortal(channel, long, SHORT, SHORT)
+    stage.confirmed(channel)
+    wait(stage, OVER)
+    _look(stage, short, long)
+
+
+@rule("TTL-004")
+def test_until_then_it_is_there(stage: Stage) -> None:
+    """By either time, and both; after more than half of it, and behind one that has expired. The queue is older."""
+    if not _expires(stage):
+        return
+    channel, plain = confirming(stage), [stage.queue() for _ in "12"]
+    timed = stage.queue({TTL: 2 * SHORT})
+    wait(stage, 2 * HALF)
+    _mortal(channel, plain[0], 2 * SHORT)
+    channel.publish(timed)
+    _mortal(channel, timed, LONG)
+    _mortal(channel, plain[1], 10, 2 * SHORT, LONG)
+    stage.confirmed(channel)
+    wait(stage, 2 * HALF)
+    _look(stage, *plain, timed)
+
+
+@rule("TTL-005")
+def test_nobody_asks_for_it(stage: Stage) -> None:
+    """Neither a consumer nor a get; then the queue is asked how many messages it has."""
+    if not _expires(stage):
+        return
+    channel, queue = confirming(stage), stage.queue({TTL: SHORT})
+    channel.publish(queue, 3)
+    stage.confirmed(channel)
+    wait(stage, SHORTLY + SHORT / 1000)
+    stage.channel().declare(queue, passive=True)
+    stage.quiesce()
+
+
+@rule("TTL-006")
+def test_behind_one_that_lives(stage: Stage) -> None:
+    """It is fetched after the other, and consumed after it."""
+    if not _expires(stage):
+        return
+    channel, first, second = confirming(stage), stage.queue(), stage.queue()
+    for queue in (first, second):
+        _mortal(channel, queue, LONG, SHORT)
+    stage.confirmed(channel)
+    wait(stage, OVER)
+    consumer = stage.channel()
+    consumer.consume(first, no_ack=True)
+    stage.barrier(consumer)
+    _look(stage, first, second, gets=3)
+
+
+@rule("TTL-007")
+@pytest.mark.parametrize("how", ["reject", "nack"])
+def test_given_back(stage: Stage, how: str) -> None:
+    """Before its time is over, and after it; by its own time and that of its queue."""
+    if not _expires(stage):
+        return
+    channel, plain, timed = confirming(stage), stage.queue(), stage.queue({TTL: SHORT})
+    _mortal(channel, plain, SHORT, SHORT)
+    channel.publish(timed, 2)
+    stage.confirmed(channel)
+    holder = stage.channel()
+    for queue in (plain, timed):
+        stage.get(holder, queue)
+        stage.get(holder, queue)
+    _give_back(holder, how, outstanding(holder, 4)[::2])
+    wait(stage, OVER)
+    _give_back(holder, how, outstanding(holder, 2))
+    stage.barrier(holder)
+    _look(stage, plain, timed, gets=3)
+
+
+def _give_back(channel: Channel, how: str, tags: Sequence[int]) -> None:
+    for tag in tags:
+        (channel.reject if how == "reject" else channel.nack)(tag, requeue=True)
+
+
+@rule("TTL-008")
+def test_no_time_at_all(stage: Stage) -> None:
+    """Where a consumer waits, between messages that live; and where none does."""
+    if not _expires(stage):
+        return
+    channel, waited, alone = confirming(stage), stage.queue(), stage.queue()
+    consumer = stage.channel()
+    consumer.consume(waited, no_ack=True)
+    stage.quiesce()
+    for times in ((), (0,), (), (0,), ()):
+        if times:
+            _mortal(channel, waited, *times)
+        else:
+            channel.publish(waited)
+        stage.confirmed(channel)
+    _mortal(channel, alone, 0, 0)
+    stage.confirmed(channel)
+    wait(stage, HALF)
+    _look(stage, alone)
+
+
+@rule("TTL-009")
+@pytest.mark.parametrize("text", ["soon", "", "1.5", "-1", "1e3", "0x10", "5 s"])
+def test_an_expiration_that_is_none(stage: Stage, text: str) -> None:
+    """After a good one; then the channel is opened again."""
+    channel, queue = stage.channel(), stage.queue()
+    _mortal(channel, queue, LONG)
+    stage.barrier(channel)
+    channel.publish(queue, properties={"expiration": text})
+    reopen(stage, channel)
+    stage.barrier(channel)
+
+
+@rule("TTL-010", queue_types=("classic",))
+def test_nobody_uses_it(stage: Stage) -> None:
+    """An empty one, and one with a message."""
+    channel = confirming(stage)
+    for filled in (False, True):
+        queue = stage.queue({"x-expires": LEASE})
+        if filled:
+            channel.publish(queue)
+            stage.confirmed(channel)
+    queues = list(stage.belongings.queues)
+    wait(stage, UNUSED)
+    for queue in queues:
+        asking = stage.channel()
+        asking.declare(queue, passive=True)
+        stage.quiesce()
+
+
+@rule("TTL-011")
+def test_somebody_uses_it_again_and_again(stage: Stage) -> None:
+    """By gets, by a consumer that leaves, and by a declaration."""
+    got, consumed, declared = (stage.queue({"x-expires": LEASE}) for _ in "123")
+    channel = stage.channel()
+    for turn in range(4):
+        wait(stage, PART)
+        stage.get(channel, got)
+        if turn == 0:
+            stage.queue({"x-expires": LEASE}, name=declared)
+        tag = channel.consume(consumed)
+        stage.quiesce()
+        channel.cancel(tag)
+        stage.quiesce()
+        if turn == 1:
+            wait(stage, PART / 2)
+            channel.declare(declared, passive=True)
+            stage.quiesce()
+
+
+@rule("TTL-012")
+def test_a_consumer_keeps_it(stage: Stage) -> None:
+    """One that gets nothing; the queue is asked for, and has a consumer a moment later."""
+    queue, channel = stage.queue({"x-expires": LEASE}), stage.channel()
+    channel.consume(queue)
+    stage.quiesce()
+    wait(stage, 3 * LEASE / 1000)
+    stage.channel().declare(queue, passive=True)
+    stage.quiesce()

@@ -1,0 +1,159 @@
+"""What the history tells of messages that die in queues and go on to others: for the family DLX.
+
+A `Mortal` is a message that was published to the default exchange, under its own id, for a queue that has a dead letter
+exchange. Each delivery of it shows where it is, and the list of its deaths. What it did since it was seen last follows
+from the arguments of the queues: `way` walks from queue to queue, as far as each step has one possible cause.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+EXCHANGE, KEY = "x-dead-letter-exchange", "x-dead-letter-routing-key"
+TTL, LENGTH, LIMIT = "x-message-ttl", "x-max-length", "x-delivery-limit"
+REJECTED, EXPIRED, MAXLEN, RETURNED = "rejected", "expired", "maxlen", "delivery_limit"
+PLAIN = frozenset({EXCHANGE, KEY, TTL, LENGTH, LIMIT, "x-queue-type"})
+MILLISECOND = 1_000_000
+STEPS = 4
+"""So many deaths are followed between two sightings."""
+MESSAGES, QUEUES = 256, 128
+WAITING, HELD, ACKED, GIVEN_UP = "waiting", "held", "acknowledged", "rejected"
+Death = tuple[str, str, int]
+"""A queue, a reason, and how often."""
+
+
+@dataclass(slots=True)
+class Place:
+    """One queue, as it was declared."""
+
+    arguments: Mapping[str, Any]
+    came: list[str] = field(default_factory=list)
+    """The messages that were published to it, in order."""
+
+    @property
+    def exchange(self) -> str | None:
+        """Where its dead go; None: nowhere."""
+        found = self.arguments.get(EXCHANGE)
+        return found if isinstance(found, str) else None
+
+    @property
+    def key(self) -> str | None:
+        found = self.arguments.get(KEY)
+        return found if isinstance(found, str) else None
+
+    def number(self, name: str) -> int | None:
+        found = self.arguments.get(name)
+        return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+@dataclass(slots=True)
+class Step:
+    """One death: where and why, and the address that the message had before."""
+
+    queue: str
+    reason: str
+    exchange: str
+    keys: tuple[str, ...]
+    rekeyed: bool
+
+
+@dataclass(slots=True)
+class Mortal:
+    """One message."""
+
+    queue: str
+    """Where it was seen last, or published to."""
+    sent: int
+    sent_ns: int
+    connection: str
+    expiration: str | None
+    carbon: tuple[str, ...]
+    blind: bool
+    exchange: str = ""
+    key: str = ""
+    fate: str = WAITING
+    certain_ns: int = 0
+    """When it was certainly in its first queue."""
+    died_ns: int = 0
+    """When the broker had certainly taken the rejection."""
+    failures: int = 0
+    """How often it was rejected back into the queue."""
+    seen: set[str] = field(default_factory=set)
+    deaths: tuple[Death, ...] = ()
+    first: tuple[str, str, str] | None = None
+    """The queue, the reason and the exchange of its first death."""
+    rekeyed: bool = False
+    over: bool = False
+
+
+@dataclass(slots=True)
+class Graves:
+    """Messages by id, None where two share one; queues and exchanges by name."""
+
+    messages: OrderedDict[str, Mortal | None] = field(default_factory=OrderedDict)
+    places: OrderedDict[str, Place] = field(default_factory=OrderedDict)
+    bound: dict[str, list[str]] = field(default_factory=dict)
+    """The queues that an exchange of the client leads to, whatever the key."""
+
+    def target(self, place: Place, key: str) -> str | None:
+        """The one queue that gets what dies there, if that is known."""
+        if place.exchange == "":
+            return place.key or key
+        found = self.bound.get(place.exchange or "", [])
+        return found[0] if len(found) == 1 else None
+
+    def way(self, mortal: Mortal, until: str) -> list[Step] | None:
+        """The deaths from where it was seen last until it comes to this queue; None: that is not known."""
+        steps: list[Step] = []
+        here, exchange, keys = mortal.queue, mortal.exchange, (mortal.key, *mortal.carbon)
+        cause: str | None = REJECTED if mortal.fate == GIVEN_UP else None
+        for _ in range(STEPS):
+            place = self.places.get(here)
+            if place is None or not PLAIN.issuperset(place.arguments):
+                return None
+            fresh = not (mortal.deaths or steps)
+            cause = cause or _cause(place, mortal, fresh=fresh)
+            following = self.target(place, keys[0])
+            if not cause or place.exchange is None or following is None:
+                return None
+            steps.append(Step(here, cause, exchange, keys, place.key is not None))
+            here, exchange, cause = following, place.exchange, None
+            keys = (place.key,) if place.key is not None else keys
+            if here == until:
+                return steps
+        return None
+
+
+def _cause(place: Place, mortal: Mortal, *, fresh: bool) -> str | None:
+    """The one reason for which it may leave this queue by itself; None: there is none, or several."""
+    causes = [EXPIRED] if place.number(TTL) is not None or (fresh and mortal.expiration is not None) else []
+    causes += [MAXLEN] if place.number(LENGTH) is not None and fresh else []
+    limit = place.number(LIMIT)
+    causes += [RETURNED] if limit is not None and fresh and mortal.failures > limit else []
+    return causes[0] if len(causes) == 1 else None
+
+
+def after(deaths: tuple[Death, ...], steps: list[Step]) -> tuple[Death, ...]:
+    """The list after these: an entry for each queue and reason, the latest first."""
+    found = [*deaths]
+    for step in steps:
+        before = next((one for one in found if one[:2] == (step.queue, step.reason)), None)
+        found = [one for one in found if one is not before]
+        found.insert(0, (step.queue, step.reason, before[2] + 1 if before else 1))
+    return tuple(found)
+
+
+def properties(arguments: str) -> Mapping[str, Any]:
+    """What the content says beside its body."""
+    found = json.loads(arguments).get("properties") if arguments else None
+    return found or {}
+
+
+def table_of(headers: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """x-death, as far as it has the form that it must have."""
+    found = headers.get("x-death")
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []

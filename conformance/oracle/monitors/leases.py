@@ -1,0 +1,192 @@
+"""TTL-010 to TTL-012: queues that go when nobody has used them for as long as their x-expires says.
+
+The model claims nothing of such a queue. This family remembers when each was used last: not before the use was sent,
+and not after its answer was read. It is judged by what its own connection asks, for that lives as long as the broker.
+Any question may renew the lease, so a queue is asked once, when its time is certainly over.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from conformance.history.events import TO_BROKER, Event
+from conformance.oracle.model.channels import OPEN
+from conformance.oracle.model.facts import Passed
+from conformance.oracle.monitors.notes import Notes
+from conformance.oracle.monitors.table import follows
+
+GOES, RENEWED, KEPT = "TTL-010", "TTL-011", "TTL-012"
+EXPIRES = "x-expires"
+MILLISECOND = 1_000_000
+EARLY, PROMPT, MARGIN = 20 * MILLISECOND, 2_000 * MILLISECOND, 200 * MILLISECOND
+"""What clocks may differ by; what is prompt for a classic queue; and what proves that a use has counted."""
+QUEUES, QUESTIONS = 64, 256
+NOT_FOUND = 404
+QUESTION = ("queue.declare", "basic.get", "basic.consume", "basic.cancel")
+ANSWER = ("queue.declare-ok", "basic.get-ok", "basic.get-empty", "basic.consume-ok", "basic.cancel-ok")
+Holder = tuple[int, str]
+"""A channel and a consumer tag."""
+
+
+@dataclass(slots=True)
+class Lease:
+    """One queue, from the answer to its declaration on; all times in nanoseconds."""
+
+    connection: str
+    life: int
+    prompt: bool
+    """Does it go soon after its time?"""
+    began: int = 0
+    """When its declaration was answered."""
+    used: int = 0
+    """Its latest use was sent then."""
+    quiet: int = 0
+    """Nothing has concerned it since."""
+    seq: int = 0
+    """The answer to the latest use."""
+    users: set[Holder] = field(default_factory=set)
+    kept: int = 0
+    """When the first of its consumers started."""
+    unsure: bool = False
+    """A consumer of it has ended in another way than by its cancellation."""
+
+
+@dataclass(slots=True)
+class Question:
+    """What was sent last on a channel, and is not answered yet."""
+
+    queue: str
+    seq: int
+    ns: int
+    ids: tuple[int, int]
+    uses: bool
+    tag: str
+    makes: bool
+
+
+@dataclass(slots=True)
+class Leases:
+    """By the names of queues; and what is being asked, by connection and channel."""
+
+    by_queue: OrderedDict[str, Lease] = field(default_factory=OrderedDict)
+    asked: OrderedDict[tuple[str, int], Question] = field(default_factory=OrderedDict)
+
+
+@follows(*QUESTION, rules=(KEPT,))
+def question(fact: Passed, notes: Notes) -> None:
+    """The client asks something of such a queue. A cancel of the broker ends a consumer that keeps it."""
+    event, leases = fact.event, notes.memory(Leases)
+    if event.direction != TO_BROKER:
+        _cancelled(event, leases, notes)
+        return
+    name, tag = event.queue or "", event.consumer_tag or ""
+    if event.method == "queue.declare" and name not in leases.by_queue and f'"{EXPIRES}"' in event.arguments:
+        _begin(fact, name, leases)
+    if event.method == "basic.cancel":
+        holder = event.channel, tag
+        name = next((one for one, lease in leases.by_queue.items() if holder in lease.users), "")
+    lease = leases.by_queue.get(name)
+    if lease is None:
+        return
+    key, passive = (event.connection, event.channel), event.has("passive")
+    if key in leases.asked or event.connection != lease.connection or event.has("no_wait"):
+        lease.unsure = True  # two at a time: which of them is answered is not asked here
+    makes = event.method == "queue.declare" and not passive
+    ids = event.class_id, event.method_id
+    leases.asked[key] = Question(name, event.seq, event.time_ns, ids, not passive, tag, makes)
+    if len(leases.asked) > QUESTIONS:
+        leases.asked.popitem(last=False)
+
+
+def _begin(fact: Passed, name: str, leases: Leases) -> None:
+    event = fact.event
+    arguments = event.args.get("arguments") or {}
+    life, channel = arguments.get(EXPIRES), fact.connection.channels.get(event.channel)
+    sound = channel is not None and channel.state == OPEN and not channel.indeterminate and fact.connection.usable()
+    strange = event.has("passive") or event.has("auto_delete") or event.has("exclusive")
+    if not name or not sound or strange or not isinstance(life, int) or life <= 0:
+        return
+    prompt = str(arguments.get("x-queue-type") or "classic") == "classic"
+    leases.by_queue[name] = Lease(event.connection, life * MILLISECOND, prompt)
+    if len(leases.by_queue) > QUEUES:
+        leases.by_queue.popitem(last=False)
+
+
+def _cancelled(event: Event, leases: Leases, notes: Notes) -> None:
+    holder = event.channel, event.consumer_tag or ""
+    for name, lease in [*leases.by_queue.items()]:
+        if lease.connection == event.connection and holder in lease.users:
+            del leases.by_queue[name]
+            if not lease.unsure:
+                notes.find(KEPT, event, f"{name} stays while {holder[1]} consumes", "basic.cancel", lease.seq)
+
+
+@follows("queue.delete", "channel.close")
+def upset(fact: Passed, notes: Notes) -> None:
+    """A queue may be deleted, and a consumer may end with its channel: then nobody knows since when it is unused."""
+    event, leases = fact.event, notes.memory(Leases)
+    if event.method == "queue.delete":
+        for name in [event.queue] if event.queue else list(leases.by_queue):
+            leases.by_queue.pop(name, None)
+        return
+    for lease in leases.by_queue.values():
+        if lease.connection == event.connection and any(number == event.channel for number, _ in lease.users):
+            lease.unsure = True
+
+
+@follows(*ANSWER, rules=(GOES, RENEWED, KEPT))
+def there(fact: Passed, notes: Notes) -> None:
+    """The queue is there: is it right to be, and what has kept it?"""
+    event, leases = fact.event, notes.memory(Leases)
+    if event.direction == TO_BROKER:
+        return
+    asked = leases.asked.pop((event.connection, event.channel), None)
+    lease = leases.by_queue.get(asked.queue) if asked is not None else None
+    if asked is None or lease is None:
+        return
+    if lease.began and not asked.makes and not lease.unsure:
+        _kept(event, asked, lease, notes)
+    lease.began = lease.began or event.time_ns
+    lease.quiet = event.time_ns
+    if asked.uses:
+        lease.used, lease.seq = asked.ns, event.seq
+    if event.method == "basic.consume-ok":
+        lease.users.add((event.channel, event.consumer_tag or ""))
+        lease.kept = lease.kept or event.time_ns
+    elif event.method == "basic.cancel-ok":
+        lease.users.discard((event.channel, event.consumer_tag or ""))
+
+
+def _kept(event: Event, asked: Question, lease: Lease, notes: Notes) -> None:
+    if lease.users:
+        if asked.ns >= lease.kept + lease.life + MARGIN:
+            notes.exercise(KEPT)
+        return
+    unused = asked.ns - lease.quiet
+    if lease.prompt and unused >= lease.life + PROMPT:
+        allowed = f"{asked.queue} goes when it is unused for {lease.life // MILLISECOND} ms"
+        notes.find(GOES, event, allowed, f"it is there after {unused // MILLISECOND} ms", lease.seq, asked.seq)
+    elif unused < lease.life and asked.ns >= lease.began + lease.life + MARGIN:
+        notes.exercise(RENEWED)
+
+
+@follows("channel.close", rules=(GOES, RENEWED, KEPT))
+def not_there(fact: Passed, notes: Notes) -> None:
+    """The queue is gone: too early?"""
+    event, leases = fact.event, notes.memory(Leases)
+    asked = leases.asked.pop((event.connection, event.channel), None)
+    if asked is None or event.direction == TO_BROKER or event.args.get("reply_code") != NOT_FOUND:
+        return
+    lease = leases.by_queue.pop(asked.queue, None)
+    ids = event.args.get("class_id"), event.args.get("method_id")
+    if lease is None or lease.unsure or not lease.began or ids != asked.ids:
+        return
+    unused = event.time_ns - lease.used
+    if lease.users:
+        notes.find(KEPT, event, f"{asked.queue} stays while it has consumers", "it is not found", lease.seq)
+    elif unused < lease.life - EARLY:
+        allowed = f"{asked.queue} stays for {lease.life // MILLISECOND} ms after each use"
+        notes.find(RENEWED, event, allowed, f"it is not found after {unused // MILLISECOND} ms", lease.seq)
+    elif asked.ns - lease.quiet >= lease.life + PROMPT:
+        notes.exercise(GOES)

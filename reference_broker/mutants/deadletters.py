@@ -1,0 +1,259 @@
+"""Dead letters that do not come, come to the wrong place, or tell a wrong story."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from codec import values
+from codec.values import FieldTable
+from reference_broker import deadletter
+from reference_broker.channel import Channel, Fate, acked
+from reference_broker.deadletter import DeadLetters
+from reference_broker.message import Entry, Message
+from reference_broker.mutants.kinds import changes, memory, replaces
+from reference_broker.parts import Parts
+from reference_broker.queue import Queue
+from reference_broker.unacked import Delivery
+from reference_broker.vhost import VirtualHost
+
+RABBITMQ = "https://github.com/rabbitmq/rabbitmq-server/issues/{}"
+LAVINMQ = "https://github.com/cloudamqp/lavinmq/issues/{}"
+Retelling = Callable[[list[Any], list[Any]], list[Any]]
+"""From the entries of x-death before the death, and after it."""
+
+
+# -- which come
+
+
+def losing(reason: str) -> Any:
+    def dead(self: VirtualHost, queue: Queue, message: Message, why: str) -> None:
+        if why != reason:
+            VirtualHost.dead(self, queue, message, why)
+
+    return dead
+
+
+replaces("vhost.dead", "deadletters.rejected-lost", "rejected messages are just dropped", "DLX-001")(losing("rejected"))
+replaces(
+    "vhost.dead",
+    "deadletters.expired-lost",
+    "expired messages are just dropped",
+    "DLX-002",
+    field=RABBITMQ.format(4947),
+)(losing("expired"))
+replaces("vhost.dead", "deadletters.pushed-out-lost", "a full queue just drops", "DLX-003")(losing("maxlen"))
+replaces("vhost.dead", "deadletters.returned-lost", "the delivery limit just drops", "DLX-004")(
+    losing("delivery_limit")
+)
+
+
+@replaces(
+    "queue.exceed", "deadletters.limit-rejects", "beyond the delivery limit messages count as rejected", "DLX-004"
+)
+def limit_rejects(self: Queue, entry: Entry, delivery: Delivery) -> None:
+    self.die(entry, "rejected")
+
+
+@replaces(
+    "vhost.dead", "deadletters.one-at-a-time", "of messages that expire together only the first goes on", "DLX-002"
+)
+def one_at_a_time(self: VirtualHost, queue: Queue, message: Message, reason: str) -> None:
+    if reason != "expired" or memory(queue, "expired", list) != [self.clock.now]:
+        memory(queue, "expired", list)[:] = [self.clock.now]
+        VirtualHost.dead(self, queue, message, reason)
+
+
+@replaces("channel.settle", "deadletters.acknowledged-too", "an ack makes a dead letter", "DLX-013")
+def acknowledged_too(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+    for delivery in deliveries if fate is acked else ():
+        self.vhost.dead(delivery.queue, delivery.entry.message, "rejected")
+    Channel.settle(self, deliveries, fate)
+
+
+# -- where to
+
+
+def readdressed(name: str, says: str, exchange: str | None, key: str) -> None:
+    """A dead letter has an address made of these: empty for its own, None for that of its queue."""
+
+    def letter(
+        self: DeadLetters, message: Message, queue: str, reason: str, now: float, target: str, given: str | None
+    ) -> Message:
+        dead = DeadLetters.letter(self, message, queue, reason, now, target, given)
+        told = {"own": message.routing_key, "queue": queue, "": dead.routing_key}[key]
+        return Message(dead.exchange if exchange is None else "elsewhere", told, dead.header, dead.body)
+
+    replaces("dead_letters.letter", name, says, "DLX-005")(letter)
+
+
+readdressed("deadletters.exchange-untold", "a dead letter names another exchange", "elsewhere", "")
+readdressed("deadletters.key-of-the-queue", "the name of the queue becomes the key of a dead letter", None, "queue")
+
+
+# -- what it tells
+
+
+def retold(name: str, says: str, *rules: str, field: str = "") -> Callable[[Retelling], Retelling]:
+    """The decorated function changes the list of deaths: what it was, and what it has become."""
+
+    def add(wrong: Retelling) -> Retelling:
+        def letter(self: DeadLetters, message: Message, *about: Any) -> Message:
+            dead = DeadLetters.letter(self, message, *about)
+            before = deadletter.earlier_deaths(message)
+            deaths = wrong(before, deadletter.earlier_deaths(dead))
+            return dead.with_headers([("x-death", "A", deaths)])
+
+        replaces("dead_letters.letter", name, says, *rules, field=field)(letter)
+        return wrong
+
+    return add
+
+
+def with_field(death: Any, name: str, letter: str, value: Any) -> Any:
+    """An entry that says this."""
+    return death[0], [*(one for one in death[1] if one[0] != name), (name, letter, value)]
+
+
+@retold("deadletters.entry-each-time", "x-death has an entry for each death", "DLX-006")
+def entry_each_time(before: list[Any], deaths: list[Any]) -> list[Any]:
+    return [with_field(deaths[0], "count", "l", 1), *before]
+
+
+@retold("deadletters.latest-last", "x-death has the latest death last", "DLX-006")
+def latest_last(before: list[Any], deaths: list[Any]) -> list[Any]:
+    return [*deaths[1:], deaths[0]]
+
+
+@retold("deadletters.count-stays", "x-death does not count", "DLX-006", field=LAVINMQ.format(574))
+def count_stays(before: list[Any], deaths: list[Any]) -> list[Any]:
+    return [with_field(deaths[0], "count", "l", 1), *deaths[1:]]
+
+
+@retold("deadletters.count-ends-at-two", "x-death counts up to 2", "DLX-006", field=LAVINMQ.format(601))
+def count_ends_at_two(before: list[Any], deaths: list[Any]) -> list[Any]:
+    count = values.lookup(deaths[0][1], "count", 0)
+    return [with_field(deaths[0], "count", "l", min(2, count)), *deaths[1:]]
+
+
+@retold("deadletters.earlier-forgotten", "x-death tells of the latest death only", "DLX-006", "DLX-012")
+def earlier_forgotten(before: list[Any], deaths: list[Any]) -> list[Any]:
+    return deaths[:1]
+
+
+@retold("deadletters.new-address-told", "x-death has the exchange of the dead letter", "DLX-007")
+def new_address_told(before: list[Any], deaths: list[Any]) -> list[Any]:
+    return [with_field(deaths[0], "exchange", "S", b"elsewhere"), *deaths[1:]]
+
+
+@retold("deadletters.expiration-untold", "x-death does not keep the expiration", "DLX-007")
+def expiration_untold(before: list[Any], deaths: list[Any]) -> list[Any]:
+    return [(deaths[0][0], [one for one in deaths[0][1] if one[0] != "original-expiration"]), *deaths[1:]]
+
+
+@retold("deadletters.one-key-told", "x-death has one routing key only", "DLX-007")
+def one_key_told(before: list[Any], deaths: list[Any]) -> list[Any]:
+    keys = values.lookup(deaths[0][1], "routing-keys", [])
+    first = [("S", one.encode() if isinstance(one, str) else one) for one in keys[:1]]
+    return [with_field(deaths[0], "routing-keys", "A", first), *deaths[1:]]
+
+
+@replaces("dead_letters.letter", "deadletters.first-is-latest", "x-first-death-* tells of the latest", "DLX-008")
+def first_is_latest(self: DeadLetters, message: Message, queue: str, reason: str, *about: Any) -> Message:
+    dead = DeadLetters.letter(self, message, queue, reason, *about)
+    told: FieldTable = [
+        ("x-first-death-queue", "S", queue.encode()),
+        ("x-first-death-reason", "S", reason.encode()),
+        ("x-first-death-exchange", "S", message.exchange.encode()),
+    ]
+    return dead.with_headers(told)
+
+
+@changes("deadletters.first-untold", "there is no x-first-death-*", "DLX-008")
+def first_untold(parts: Parts) -> None:
+    def letter(self: DeadLetters, message: Message, *about: Any) -> Message:
+        dead = DeadLetters.letter(self, message, *about)
+        left = [one for one in dead.headers if not one[0].startswith("x-first-death")]
+        return dead.copy(dead.exchange, dead.routing_key, headers=left)
+
+    parts.override("dead_letters", letter=letter)
+
+
+# -- what it keeps
+
+
+@replaces(
+    "dead_letters.letter",
+    "deadletters.lives-on",
+    "a dead letter keeps its expiration",
+    "DLX-009",
+    field=RABBITMQ.format(18),
+)
+def lives_on(self: DeadLetters, message: Message, *about: Any) -> Message:
+    dead = DeadLetters.letter(self, message, *about)
+    return dead.copy(dead.exchange, dead.routing_key, expiration=message.header.expiration)
+
+
+@replaces(
+    "dead_letters.dropped",
+    "deadletters.copies-kept",
+    "a dead letter with a new key keeps its CC",
+    "DLX-010",
+    field=LAVINMQ.format(1990),
+)
+def copies_kept(self: DeadLetters, key: str | None) -> tuple[str, ...]:
+    return ("x-death",)
+
+
+@replaces("dead_letters.dropped", "deadletters.copies-dropped", "a dead letter has no CC", "DLX-010")
+def copies_dropped(self: DeadLetters, key: str | None) -> tuple[str, ...]:
+    return "x-death", "CC"
+
+
+# -- round and round
+
+
+def circling(name: str, says: str, rule: str, field: str, **wrong: Any) -> None:
+    """A broker with another idea of when a message goes in circles."""
+
+    @changes(name, says, rule, field=field)
+    def apply(parts: Parts) -> None:
+        def dead(self: VirtualHost, queue: Queue, message: Message, reason: str) -> None:
+            target, key = queue.settings.dead_letter_exchange, queue.settings.dead_letter_routing_key
+            if target is None or (target and target not in self.exchanges):
+                return
+            letter = self.parts.dead_letters().letter(message, queue.name, reason, self.clock.now, target, key)
+            for destination in self.route(target, letter):
+                if wrong["goes"](letter, destination.name):
+                    destination.publish(letter)
+
+        parts.override("vhost", dead=dead)
+
+
+def died_before(letter: Message, queue: str, least: int = 1) -> bool:
+    deaths = deadletter.earlier_deaths(letter)
+    times = (values.lookup(one, "count", 0) for _, one in deaths if values.lookup(one, "queue") == queue)
+    return bool(sum(times) >= least)
+
+
+circling(
+    "deadletters.round-for-ever",
+    "dead letters go round for ever",
+    "DLX-011",
+    LAVINMQ.format(1244),
+    goes=lambda letter, queue: True,
+)
+circling(
+    "deadletters.never-back",
+    "what has died in a queue never comes back to it, rejected or not",
+    "DLX-012",
+    RABBITMQ.format(11159),
+    goes=lambda letter, queue: not died_before(letter, queue),
+)
+circling(
+    "deadletters.back-once",
+    "a rejected message comes back to its queue once only",
+    "DLX-012",
+    LAVINMQ.format(1134),
+    goes=lambda letter, queue: not died_before(letter, queue, 2),
+)

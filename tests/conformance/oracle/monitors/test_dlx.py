@@ -1,0 +1,130 @@
+"""DLX: histories of messages that a queue gives up, and of what they tell afterwards."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.support.tables import test_broken, test_lawful, test_sound
+
+__all__ = ["test_broken", "test_lawful", "test_sound"]
+
+TIME, NOW = "T", 1
+
+
+def entry(queue: str, reason: str, count: int, **more: Any) -> list[Any]:
+    """One entry of x-death; `more`: fields beside those, or others; None: none."""
+    fields: dict[str, Any] = {
+        "queue": ["S", queue],
+        "reason": ["S", reason],
+        "count": ["l", count],
+        "time": [TIME, NOW],
+        "exchange": ["S", ""],
+        "routing-keys": ["A", [["S", key] for key in more.pop("keys", (queue,))]],
+    }
+    fields |= {name.replace("_", "-"): value for name, value in more.items()}
+    return ["F", {name: value for name, value in fields.items() if value is not None}]
+
+
+def dead(*deaths: list[Any], first: tuple[str, str] = ("q", "rejected"), **headers: Any) -> str:
+    """The properties of a dead letter."""
+    told = {"queue": first[0], "reason": first[1], "exchange": ""}
+    more = {f"x-first-death-{name}": ["S", value] for name, value in told.items()} if first[0] else {}
+    table = {"x-death": ["A", list(deaths)], **more, **headers}
+    return f"expiration=- with={json.dumps({'headers': table}, separators=(',', ':'))}"
+
+
+def sent(**headers: Any) -> str:
+    return f"with={json.dumps({'headers': headers}, separators=(',', ':'))}"
+
+
+def two(kind: str = "classic", more: str = "") -> str:
+    """A queue whose dead letters go to another one."""
+    return (
+        f"@queue d {kind} \n @queue q {kind} x-dead-letter-exchange= x-dead-letter-routing-key=d {more} \n"
+        "@confirming 1 \n @open 2 \n @open 3 \n"
+    )
+
+
+M1, M2 = "1 > publish q m1 \n 1 < ack 1 \n", "1 > publish q m2 \n 1 < ack 2 \n"
+TAKEN = "2 > get q \n 2 < get-ok 1 m1 q \n"
+REJECTED = TAKEN + "2 > reject 1 \n @barrier 2 \n"
+LATER, ASK, GOT, EMPTY = "- wait 1.5 \n", "3 > get d no_ack \n", "3 < get-ok 1 m1 d ", "3 < get-empty \n"
+ONCE = entry("q", "rejected", 1)
+SIMPLE = two() + M1 + REJECTED + ASK + GOT
+OWN = two() + M1.replace("m1", "m1 expiration=100") + LATER + ASK
+EXPIRED = ("q", "expired")
+KEPT = ["S", "100"]
+FULL = two(more="x-max-length=1") + M1 + M2 + LATER + ASK
+LIMITED = two("quorum", "x-delivery-limit=0") + M1 + TAKEN + "2 > reject 1 requeue \n @barrier 2 \n" + LATER + ASK
+CC, BCC = ["A", [["S", "nobody"]]], ["A", [["S", "none"]]]
+COPIED = two() + M1.replace("m1", f"m1 {sent(CC=CC, BCC=BCC)}") + TAKEN.replace("m1 q", f"m1 q {sent(CC=CC)}")
+COPIED += "2 > reject 1 \n @barrier 2 \n" + ASK + GOT
+BOTH_KEYS = entry("q", "rejected", 1, keys=("q", "nobody"))
+HOME = (
+    "@open 90 \n 90 > declare w classic x-dead-letter-exchange= x-dead-letter-routing-key=q x-message-ttl=100 \n"
+    "90 < declare-ok w \n @queue q classic x-dead-letter-exchange= x-dead-letter-routing-key=w \n"
+    "@confirming 1 \n @open 2 \n"
+) + M1
+WAITED = entry("w", "expired", 1)
+ROUND = HOME + REJECTED + LATER + "2 > get q \n"
+BACK = f"2 < get-ok 2 m1 q {dead(WAITED, ONCE)} \n"
+TWICE = ROUND + BACK + "2 > reject 2 \n @barrier 2 \n" + LATER + "2 > get q \n 2 < get-ok 3 m1 q "
+SELF = (
+    "@queue q classic x-dead-letter-exchange= x-dead-letter-routing-key=q x-message-ttl=100 \n"
+    "@confirming 1 \n @open 3 \n" + M1 + LATER + "3 > get q no_ack \n"
+)
+ACKED = two() + M1 + TAKEN + "2 > ack 1 \n @barrier 2 \n" + LATER + ASK
+SOUND = {
+    "DLX-001": SIMPLE + dead(ONCE),
+    "DLX-002": OWN + GOT + dead(entry(*EXPIRED, 1, original_expiration=KEPT), first=EXPIRED),
+    "DLX-003": FULL + GOT + dead(entry("q", "maxlen", 1), first=("q", "maxlen")),
+    "DLX-004": LIMITED + GOT + dead(entry("q", "delivery_limit", 1), first=("q", "delivery_limit")),
+    "DLX-005": SIMPLE + dead(ONCE),
+    "DLX-006": TWICE + dead(entry("w", "expired", 2), entry("q", "rejected", 2)),
+    "DLX-007": SIMPLE + dead(ONCE),
+    "DLX-008": SIMPLE + dead(ONCE),
+    "DLX-009": OWN + GOT + dead(entry(*EXPIRED, 1, original_expiration=KEPT), first=EXPIRED),
+    "DLX-010": COPIED + dead(BOTH_KEYS),
+    "DLX-011": SELF + EMPTY,
+    "DLX-012": ROUND + BACK,
+    "DLX-013": ACKED + EMPTY,
+}
+BROKEN = [
+    ("DLX-001", two() + M1 + REJECTED + LATER + ASK + EMPTY),
+    ("DLX-001", SIMPLE + dead(entry("q", "expired", 1))),
+    ("DLX-002", OWN + EMPTY),
+    ("DLX-002", two(more="x-message-ttl=100") + M1 + LATER + ASK + EMPTY),
+    ("DLX-003", FULL + EMPTY),
+    ("DLX-004", LIMITED + EMPTY),
+    ("DLX-004", LIMITED + GOT + dead(ONCE)),
+    ("DLX-005", SIMPLE.replace("m1 d", "m1 q") + dead(ONCE)),
+    ("DLX-006", TWICE + dead(WAITED, ONCE)),
+    ("DLX-006", TWICE + dead(entry("q", "rejected", 2), entry("w", "expired", 2))),
+    ("DLX-006", TWICE + dead(WAITED, ONCE, WAITED, ONCE)),
+    ("DLX-007", SIMPLE + dead(entry("q", "rejected", 1, exchange=["S", "x"]))),
+    ("DLX-007", SIMPLE + dead(entry("q", "rejected", 1, keys=("d",)))),
+    ("DLX-007", SIMPLE + dead(entry("q", "rejected", 1, time=None))),
+    ("DLX-007", OWN + GOT + dead(entry(*EXPIRED, 1), first=EXPIRED)),
+    ("DLX-008", SIMPLE + dead(ONCE, first=("d", "rejected"))),
+    ("DLX-008", SIMPLE + dead(ONCE, first=("", ""))),
+    ("DLX-009", OWN + GOT + dead(entry(*EXPIRED, 1, original_expiration=KEPT), first=EXPIRED).replace("=-", "=100")),
+    ("DLX-010", COPIED + dead(BOTH_KEYS, BCC=BCC)),
+    ("DLX-010", COPIED + dead(BOTH_KEYS, CC=CC)),
+    ("DLX-011", SELF + "3 < get-ok 1 m1 q " + dead(entry(*EXPIRED, 3), first=EXPIRED)),
+    ("DLX-012", ROUND + BACK + "2 > reject 2 \n @barrier 2 \n" + LATER + "2 > get q \n 2 < get-empty"),
+    ("DLX-013", ACKED + GOT + dead(ONCE)),
+]
+LAWFUL = {
+    "it may still be under way": two() + M1 + REJECTED + ASK + EMPTY,
+    "nobody knows that it was taken": two() + M1 + TAKEN + "2 > reject 1 \n" + LATER + ASK + EMPTY,
+    "somebody else has it": two() + "@consume 4 d c1 no_ack \n" + M1 + REJECTED + LATER + ASK + EMPTY,
+    "one that lives on is before it": two()
+    + "1 > publish q m0 \n 1 < ack 1 \n 1 > publish q m1 expiration=100 \n 1 < ack 2 \n"
+    + LATER
+    + ASK
+    + EMPTY,
+    "its queue is not full": two(more="x-max-length=2") + M1 + M2 + LATER + ASK + EMPTY,
+    "there is no such exchange": two().replace("exchange=", "exchange=x") + M1 + REJECTED + LATER + ASK + EMPTY,
+    "it comes back rejected again": TWICE + dead(entry("w", "expired", 2), entry("q", "rejected", 2)),
+}

@@ -1,0 +1,94 @@
+"""TTL: histories of messages and queues that live for a while, in and out of their time."""
+
+from __future__ import annotations
+
+from tests.support.tables import test_broken, test_lawful, test_sound
+
+__all__ = ["test_broken", "test_lawful", "test_sound"]
+
+PLAIN = "@queue q \n @confirming 1 \n @open 2 \n"
+TIMED = "@queue q classic x-message-ttl=1000 \n @confirming 1 \n @open 2 \n"
+OWN = "1 > publish q m1 expiration=1000 \n 1 < ack 1 \n"
+LONG = "1 > publish q m1 expiration=60000 \n 1 < ack 1 \n"
+NONE = "1 > publish q m1 expiration=0 \n 1 < ack 1 \n"
+BARE = "1 > publish q m1 \n 1 < ack 1 \n"
+BEHIND = PLAIN + LONG + "1 > publish q m2 expiration=1000 \n 1 < ack 2 \n"
+ASK, EMPTY, GOT = "2 > get q \n", "2 < get-empty \n", "2 < get-ok 1 m1 q"
+LATE, HALF = "- wait 1.2 \n", "- wait 0.6 \n"
+GIVEN_BACK = PLAIN + OWN + ASK + f"{GOT} \n" + LATE + "2 > nack 1 requeue \n @barrier 2 \n" + ASK
+AGAIN = "2 < get-ok 2 m1 q redelivered"
+WAITED = "@queue q \n @confirming 1 \n @consume 2 q c1 no_ack \n" + NONE
+NEXT = "1 > publish q m2 \n 1 < ack 2 \n"
+COUNT = TIMED + BARE + "- wait 2.5 \n 90 > declare q passive \n"
+LEASE = "@queue q classic x-expires=1000 \n @open 2 \n"
+WORD = "@queue q \n @open 1 \n 1 > publish q m1 expiration=soon \n"
+TEXT = "PRECONDITION_FAILED - invalid expiration"
+PASSIVE, GONE = "2 > declare q passive \n", "2 < closed 404 50 10 NOT_FOUND \n"
+SOUND = {
+    "TTL-001": PLAIN + OWN + LATE + ASK + EMPTY,
+    "TTL-002": TIMED + BARE + LATE + ASK + EMPTY,
+    "TTL-003": TIMED + LONG + LATE + ASK + EMPTY,
+    "TTL-004": PLAIN + OWN + HALF + ASK + GOT,
+    "TTL-005": COUNT + "90 < declare-ok q says=0",
+    "TTL-006": BEHIND + LATE + ASK + f"{GOT} \n" + ASK + EMPTY,
+    "TTL-007": GIVEN_BACK + EMPTY,
+    "TTL-008": WAITED + "2 < deliver c1 1 m1 q \n @queue r \n 1 > publish r m2 expiration=0 \n 1 < ack 2 \n"
+    "- wait 0.2 \n @open 3 \n 3 > get r \n 3 < get-empty",
+    "TTL-009": WORD + f"1 < closed 406 60 40 {TEXT}",
+    "TTL-010": LEASE + "- wait 4 \n" + PASSIVE + GONE,
+    "TTL-011": LEASE + HALF + ASK + EMPTY + HALF + PASSIVE + "2 < declare-ok q",
+    "TTL-012": LEASE + "@consume 3 q c1 \n" + LATE + "90 > declare q passive \n 90 < declare-ok q consumers=1",
+}
+BROKEN = [
+    ("TTL-001", PLAIN + OWN + LATE + ASK + GOT),
+    ("TTL-001", PLAIN + OWN + LATE + "@consume 2 q c1 \n 2 < deliver c1 1 m1 q"),
+    ("TTL-002", TIMED + BARE + LATE + ASK + GOT),
+    ("TTL-003", TIMED + LONG + LATE + ASK + GOT),
+    ("TTL-003", TIMED + "1 > publish q m1 expiration=10 \n 1 < ack 1 \n" + HALF + ASK + GOT),
+    ("TTL-004", PLAIN + OWN + HALF + ASK + EMPTY),
+    ("TTL-004", TIMED + BARE + HALF + ASK + EMPTY),
+    ("TTL-005", COUNT + "90 < declare-ok q says=1"),
+    ("TTL-006", BEHIND + LATE + ASK + f"{GOT} \n" + ASK + "2 < get-ok 2 m2 q"),
+    ("TTL-007", GIVEN_BACK + AGAIN),
+    ("TTL-008", PLAIN + NONE + "- wait 0.2 \n" + ASK + GOT),
+    ("TTL-008", WAITED + NEXT + "2 < deliver c1 1 m2 q"),
+    ("TTL-009", WORD + "@close 1"),
+    ("TTL-009", WORD + "- deadline replies"),
+    ("TTL-009", WORD + f"1 < closed 404 60 40 {TEXT}"),
+    ("TTL-010", LEASE + "- wait 4 \n" + PASSIVE + "2 < declare-ok q"),
+    ("TTL-011", LEASE + HALF + ASK + EMPTY + HALF + PASSIVE + GONE),
+    ("TTL-011", LEASE + "@consume 2 q c1 \n" + HALF + "2 > cancel c1 \n 2 < cancel-ok c1 \n" + HALF + PASSIVE + GONE),
+    (
+        "TTL-012",
+        "0 < start notify \n 0 > start-ok notify \n" + LEASE + "@consume 3 q c1 \n" + LATE + "3 < cancel c1 no_wait",
+    ),
+    ("TTL-012", LEASE + "@consume 3 q c1 \n" + LATE + PASSIVE + GONE),
+]
+LAWFUL = {
+    "it was asked for in time": PLAIN + OWN + HALF + ASK + LATE + GOT,
+    "it was confirmed late": PLAIN + OWN.replace("1 <", f"{LATE} 1 <") + ASK + GOT,
+    "it is not confirmed": PLAIN + OWN.replace("1 < ack 1 \n", "") + LATE + ASK + GOT,
+    "the consumer waited, and the delivery is read late": WAITED.replace("=0", "=100") + LATE + "2 < deliver c1 1 m1 q",
+    "it expired while the answer was under way": PLAIN + OWN + ASK + LATE + EMPTY,
+    "somebody else has taken it": PLAIN + "@consume 3 q c1 no_ack \n" + OWN + ASK + EMPTY,
+    "the queue was purged": PLAIN + OWN + "2 > purge q \n 2 < purge-ok \n" + ASK + EMPTY,
+    "it was given back in time": GIVEN_BACK.replace(LATE, HALF) + AGAIN,
+    "what waits is not confirmed": WAITED.replace("1 < ack 1 \n", "")
+    + NEXT.replace("k 2", "k 2 multiple")
+    + "2 < deliver c1 1 m2 q",
+    "who waits may have no room": WAITED.replace(" no_ack", "") + NEXT + "2 < deliver c1 1 m2 q",
+    "an exchange brings more": COUNT.replace(BARE, BARE + "@exchange x q \n") + "90 < declare-ok q says=1",
+    "a second is not over": COUNT.replace("2.5", "1.5") + "90 < declare-ok q says=1",
+    "the lease is over": LEASE + HALF + ASK + EMPTY + LATE + PASSIVE + GONE,
+    "the lease is hardly over": LEASE + "- wait 2 \n" + PASSIVE + "2 < declare-ok q",
+    "quorum queues go later": LEASE.replace("classic", "quorum") + "- wait 4 \n" + PASSIVE + "2 < declare-ok q",
+    "it was deleted": LEASE + "90 > delete q \n 90 < delete-ok \n" + PASSIVE + GONE,
+    "its consumer went with a channel": LEASE + "@consume 3 q c1 \n @close 3 \n" + LATE + PASSIVE + GONE,
+    "a plus sign may be part of a number": WORD.replace("soon", "+5") + "@close 1",
+}
+
+
+def test_quorum_queues_before_3_10_know_no_time(play) -> None:
+    quorum = PLAIN.replace("@queue q", "@queue q quorum") + OWN + LATE + ASK + GOT
+    assert play(quorum, "rabbitmq-3.8").broken == []
+    assert play(quorum, "rabbitmq-3.10").broken == ["TTL-001"]
