@@ -136,9 +136,13 @@ class Channel:
     def publish(self, exchange: str, message: Message, mandatory: bool) -> bool:
         """Route a message, return it if need be; was it accepted everywhere?"""
         routed, accepted = self.vhost.publish(exchange, message)
-        if mandatory and not routed:
+        if mandatory and not self.found_its_way(exchange, message, routed):
             self.give_back(exchange, message)
         return accepted
+
+    def found_its_way(self, exchange: str, message: Message, routed: bool) -> bool:
+        """Or is it returned? A reply has come to where it is to go."""
+        return routed
 
     def give_back(self, exchange: str, message: Message) -> None:
         method = m.BasicReturn(self.number, 312, "NO_ROUTE", exchange, message.routing_key)

@@ -25,6 +25,7 @@ from reference_broker.dialects import (
     limiting,
     permitting,
     reading,
+    replying,
     returning,
     settling,
     watching,
@@ -44,6 +45,7 @@ FAMILIES = (
     deadlettering,
     watching,
     reading,
+    replying,
 )
 BEHAVIOURS: Mapping[str, Behaviour] = {one.name: one for family in FAMILIES for one in family.BEHAVIOURS}
 

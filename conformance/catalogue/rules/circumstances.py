@@ -54,6 +54,10 @@ NAMES: Mapping[str, str] = {
     "limited-publishes-to-queues": "a user with limited rights publishes to the default exchange",
     "limited-names-long-queue": "a user with limited rights names a queue of more than 150 octets",
     "user-deleted": "a user is deleted while connections are open",
+    "made-up-address": "a client declares a name that only begins like the address of a requester",
+    "second-requester": "a channel that consumes replies asks for a second consumer of them",
+    "requesters-share-a-tag": "consumers of replies on two channels have the same tag",
+    "long-tag-of-requester": "a consumer of replies has a tag of more than 200 octets",
     "killed-young": "the broker is killed when the queue is younger than two seconds",
 }
 

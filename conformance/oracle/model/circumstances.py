@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from conformance.history.events import END, KILLED, MALFORMED, METHOD, RIGHTS, TO_BROKER, Event
-from conformance.oracle.model import narrow, octets, routing
+from conformance.oracle.model import narrow, octets, requesting, routing
 from conformance.oracle.model.channels import CANCELLING, CLOSED, Channel
 from conformance.oracle.model.facts import Fact, Overdue
 from conformance.oracle.model.handshake import FRAME_MIN
@@ -268,6 +268,7 @@ def _deleted(model: Model, connection: Connection, event: Event) -> Found:
 
 def _declared(model: Model, connection: Connection, event: Event) -> Found:
     yield from _unopened(model, connection, event)
+    yield from requesting.looked(connection, event)
     name = event.queue or ""
     known, arguments = model.queues.get(name), event.args.get("arguments") or {}
     if "passive" in event.flags:
@@ -282,6 +283,7 @@ def _consumed(model: Model, connection: Connection, event: Event) -> Found:
     channel, tag = connection.channels.get(event.channel), event.consumer_tag
     if event.has("exclusive"):
         yield EVERYWHERE, "exclusive-consumer"
+    yield from requesting.consumed(model, connection, event)
     yield from _nameless(model, connection, event)
     if channel is None or not tag:
         return

@@ -72,6 +72,9 @@ IMITATE = {
     "queues.last-of-the-connection",
     "consuming.exclusive-on-classic-only",
     "connections.crossing-discarded",
+    "replies.second-requester",
+    "replies.address-by-tag",
+    "replies.made-up-crashes",
 }
 """Mutants that do what an entry says, or that depth smoke does not find."""
 
@@ -182,6 +185,8 @@ def test_a_broker_that_errs_elsewhere_is_found_beside_what_is_listed_of_lavinmq(
         "rights.any-alternate",
         "rights.deleted-users-stay",
         "connections.crossing-discarded",
+        "replies.second-requester",
+        "replies.address-by-tag",
     ],
 )
 def test_what_is_listed_of_lavinmq_is_excused(mutant: str) -> None:
