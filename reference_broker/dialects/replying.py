@@ -7,7 +7,6 @@ from reference_broker.channel import Channel
 from reference_broker.dialects.kinds import Behaviour, does
 from reference_broker.errors import ConnectionException
 from reference_broker.message import Message
-from reference_broker.replies import REPLY_TO
 from reference_broker.vhost import VirtualHost
 
 BEHAVIOURS: list[Behaviour] = []
