@@ -45,6 +45,8 @@ class Channel:
         self.unacked = parts.unacked()
         self.timeouts = parts.timeouts(self)
         self.consumers: dict[str, Consumer] = {}
+        self.left: list[Consumer] = []
+        """Consumers that it had when it stopped."""
         self.reply_to: ReplyTo | None = None
         self.confirms: Confirms | None = None
         self.transaction: Transaction | None = None
@@ -213,6 +215,9 @@ class Channel:
         """However the channel ends, everything unsettled goes back, acks not yet committed included."""
         self.stop()
         self.finish(self.leaving(self.unacked.everything()), failed)
+        left, self.left = self.left, []
+        for consumer in left:
+            consumer.queue.hand_over()
 
     def fail(self) -> None:
         """An exception ends the channel. What stays unacked goes back when the peer has said close-ok."""
@@ -230,6 +235,7 @@ class Channel:
         consumers, self.consumers = self.consumers, {}
         for consumer in consumers.values():
             consumer.queue.leave(consumer)
+        self.left.extend(consumers.values())
         if self.transaction is not None:
             self.unacked.restore(self.transaction.take_settled())
 

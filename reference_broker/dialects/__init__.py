@@ -27,6 +27,7 @@ from reference_broker.dialects import (
     reading,
     replying,
     returning,
+    serving,
     settling,
     watching,
 )
@@ -36,6 +37,7 @@ from reference_broker.parts import Parts
 
 FAMILIES = (
     returning,
+    serving,
     limiting,
     settling,
     confirming,

@@ -58,6 +58,7 @@ NAMES: Mapping[str, str] = {
     "second-requester": "a channel that consumes replies asks for a second consumer of them",
     "requesters-share-a-tag": "consumers of replies on two channels have the same tag",
     "long-tag-of-requester": "a consumer of replies has a tag of more than 200 octets",
+    "single-active-cancelled": "a client cancels a consumer of a queue that serves one at a time",
     "killed-young": "the broker is killed when the queue is younger than two seconds",
 }
 

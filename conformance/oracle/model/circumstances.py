@@ -211,6 +211,8 @@ def _cancelled(model: Model, connection: Connection, event: Event) -> Found:
         yield from _deadlines(model, channel)
         return
     consumer, ended = channel.consumers.get(tag), channel.ended.get(tag)
+    if consumer is not None and consumer.source.single_active:
+        yield f"queue {consumer.queue}", "single-active-cancelled"
     known = consumer or ended
     if known is not None and known.source.deleted:
         yield _life(channel), "cancel-meets-deletion"

@@ -115,7 +115,19 @@ def _plain(channel: Channel | None) -> bool:
     )
 
 
-@judges(Unanswered, "ERR-004", "ERR-007", "QOS-002", "RQ-007", "RQ-014", "TMO-006", "TMO-012", "NOWAIT-005")
+@judges(
+    Unanswered,
+    "ERR-004",
+    "ERR-007",
+    "QOS-002",
+    "RQ-007",
+    "RQ-014",
+    "SAC-002",
+    "SAC-003",
+    "TMO-006",
+    "TMO-012",
+    "NOWAIT-005",
+)
 def delivery_missing(fact: Unanswered, notes: Notes) -> None:
     """A message waits, and so does a consumer that may have it."""
     consumer = fact.consumer
@@ -135,6 +147,8 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
         rules = ("CAN-011",)
     elif tag_of_former(fact.channel, consumer) and slots.of_starved(fact.channel, consumer, copy) != "QOS-020":
         rules = ("CAN-013",)
+    elif consumer.source.single_active and not consumer.received:
+        rules = ("SAC-003",) if copy.entry == RELEASED else ("SAC-002",)
     elif consumer.quiet and not consumer.received:
         rules = ("NOWAIT-005",)
     else:

@@ -93,7 +93,7 @@ class Words:
 
 
 def _value(text: str) -> object:
-    return int(text) if text.lstrip("-").isdigit() else text
+    return text == "true" if text in ("true", "false") else int(text) if text.lstrip("-").isdigit() else text
 
 
 def _table(words: Words, prefix: str = "") -> dict[str, object]:

@@ -1,0 +1,31 @@
+"""Queues that serve one consumer at a time."""
+
+from __future__ import annotations
+
+from reference_broker.dialects.kinds import Behaviour, does
+from reference_broker.prefetch import Consumer
+from reference_broker.queue import Queue
+
+BEHAVIOURS: list[Behaviour] = []
+
+
+@does(
+    "queue",
+    BEHAVIOURS,
+    "serves.nobody-after-a-cancel",
+    "a classic queue whose single active consumer is cancelled, while it holds deliveries, serves nobody any more",
+    until="3.10",
+)
+class NobodyAfterACancel(Queue):
+    """The real one fails, and loses what is not on disk. Here it only stops."""
+
+    stopped = False
+
+    def leave(self, consumer: Consumer) -> None:
+        cancelled = consumer is self.active and not consumer.channel.closing
+        self.stopped = self.stopped or (cancelled and self.quorum is None and consumer.own.held > 0)
+        super().leave(consumer)
+
+    def activate_one(self) -> None:
+        if not self.stopped:
+            super().activate_one()
