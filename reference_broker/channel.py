@@ -217,7 +217,7 @@ class Channel:
         self.finish(self.leaving(self.unacked.everything()), failed)
         left, self.left = self.left, []
         for consumer in left:
-            consumer.queue.hand_over()
+            consumer.queue.hand_over(consumer)
 
     def fail(self) -> None:
         """An exception ends the channel. What stays unacked goes back when the peer has said close-ok."""

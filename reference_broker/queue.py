@@ -279,9 +279,9 @@ class Queue:
         elif consumer is self.active:
             self.active = None
             if not consumer.channel.closing:
-                self.hand_over()
+                self.hand_over(consumer)
 
-    def hand_over(self) -> None:
+    def hand_over(self, former: Consumer) -> None:
         """The next consumer is served, if one is served at a time. Where the channel of the former ends, what that held
         is back by then."""
         if self.settings.single_active_consumer and not self.deleted:

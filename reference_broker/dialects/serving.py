@@ -19,13 +19,6 @@ BEHAVIOURS: list[Behaviour] = []
 class NobodyAfterACancel(Queue):
     """The real one fails, and loses what is not on disk. Here it only stops."""
 
-    stopped = False
-
-    def leave(self, consumer: Consumer) -> None:
-        cancelled = consumer is self.active and not consumer.channel.closing
-        self.stopped = self.stopped or (cancelled and self.quorum is None and consumer.own.held > 0)
-        super().leave(consumer)
-
-    def activate_one(self) -> None:
-        if not self.stopped:
-            super().activate_one()
+    def hand_over(self, former: Consumer) -> None:
+        if self.quorum is not None or former.channel.closing or not former.own.held:
+            super().hand_over(former)

@@ -55,14 +55,17 @@ def full_hands_over(parts: Parts) -> None:
 
 
 @replaces(
-    "queue.hand_over",
+    "queue.activate_one",
     "single.nobody-takes-over",
     "nobody is served any more once the first consumer has left",
     "SAC-002",
     field=f"{ISSUES}6513",
 )
 def nobody_takes_over(self: Queue) -> None:
-    """It has left."""
+    first: list[Consumer] = memory(self, "first", list)
+    if not first:
+        Queue.activate_one(self)
+        first.extend(self.consumers)
 
 
 @changes(
@@ -91,11 +94,11 @@ def waits_for_the_former(parts: Parts) -> None:
 def held_kept_back(parts: Parts) -> None:
     below = parts.queue
 
-    def hand_over(self: Queue) -> None:
+    def hand_over(self: Queue, former: Consumer) -> None:
         if single(self) and self.ready.returned and not self.deleted:
             self.activate_one()
         else:
-            below.hand_over(self)
+            below.hand_over(self, former)
 
     parts.override("queue", hand_over=hand_over)
 
