@@ -59,6 +59,7 @@ NAMES: Mapping[str, str] = {
     "requesters-share-a-tag": "consumers of replies on two channels have the same tag",
     "long-tag-of-requester": "a consumer of replies has a tag of more than 200 octets",
     "single-active-cancelled": "a client cancels a consumer of a queue that serves one at a time",
+    "priority-above-maximum": "a message has a higher priority than its queue",
     "killed-young": "the broker is killed when the queue is younger than two seconds",
 }
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from conformance.history.events import END, KILLED, MALFORMED, METHOD, RIGHTS, TO_BROKER, Event
-from conformance.oracle.model import narrow, octets, requesting, routing
+from conformance.oracle.model import narrow, octets, ranking, requesting, routing
 from conformance.oracle.model.channels import CANCELLING, CLOSED, Channel
 from conformance.oracle.model.facts import Fact, Overdue
 from conformance.oracle.model.handshake import FRAME_MIN
@@ -357,6 +357,7 @@ def _published(model: Model, connection: Connection, event: Event) -> Found:
     if channel is None or channel.state == CLOSED:
         yield from _unopened(model, connection, event)
         return
+    yield from ranking.published(model, event)
     if "mandatory" not in event.flags or "immediate" in event.flags:
         return
     way = routing.route(model, channel, event.exchange or "", event.routing_key or "", event.arguments)

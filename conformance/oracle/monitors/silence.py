@@ -5,7 +5,16 @@ from __future__ import annotations
 from conformance.oracle.model.channels import Channel, Consumer
 from conformance.oracle.model.facts import Confirmed, Delivered, Missing, Unanswered
 from conformance.oracle.model.owed import CLOSE, CONFIRM, DELIVERY, HANDSHAKE, HARD_CLOSE, NOTICE
-from conformance.oracle.model.records import DEAD, RECOVERED, RELEASED, RETURNED, RETURNED_LATE, WAITING, Copy
+from conformance.oracle.model.records import (
+    DEAD,
+    PUBLISHED,
+    RECOVERED,
+    RELEASED,
+    RETURNED,
+    RETURNED_LATE,
+    WAITING,
+    Copy,
+)
 from conformance.oracle.monitors import fate, slots
 from conformance.oracle.monitors.auto import of_channel, of_end
 from conformance.oracle.monitors.can import notified_neighbour, tag_of_former
@@ -119,6 +128,7 @@ def _plain(channel: Channel | None) -> bool:
     Unanswered,
     "ERR-004",
     "ERR-007",
+    "PRIO-007",
     "QOS-002",
     "RQ-007",
     "RQ-014",
@@ -149,6 +159,8 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
         rules = ("CAN-013",)
     elif consumer.source.single_active and not consumer.received:
         rules = ("SAC-003",) if copy.entry == RELEASED else ("SAC-002",)
+    elif consumer.source.levels and consumer.source.kind == "classic" and copy.entry == PUBLISHED:
+        rules = ("PRIO-007",)
     elif consumer.quiet and not consumer.received:
         rules = ("NOWAIT-005",)
     else:
