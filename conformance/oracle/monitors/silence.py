@@ -126,6 +126,7 @@ def _plain(channel: Channel | None) -> bool:
 
 @judges(
     Unanswered,
+    "CPRIO-002",
     "ERR-004",
     "ERR-007",
     "PRIO-007",
@@ -159,6 +160,8 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
         rules = ("CAN-013",)
     elif consumer.source.single_active and not consumer.received:
         rules = ("SAC-003",) if copy.entry == RELEASED else ("SAC-002",)
+    elif _below_full(consumer):
+        rules = ("CPRIO-002",)
     elif consumer.source.levels and consumer.source.kind == "classic" and copy.entry == PUBLISHED:
         rules = ("PRIO-007",)
     elif consumer.quiet and not consumer.received:
@@ -171,6 +174,12 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
         told = not slots.followed(fact.channel, consumer) or slots.abandoned(fact.channel, consumer)
         certain = told if rule == "QOS-004" else not _in_doubt(rule, fact.channel, consumer)
         notes.suspect(copy, rule, fact.event, allowed, _starved(fact.channel, consumer), *witness, certain=certain)
+
+
+def _below_full(consumer: Consumer) -> bool:
+    """Do others of a higher priority hold all that they may?"""
+    others = [one.consumer for one in consumer.source.receivers if one.consumer is not None]
+    return any(one.rank > consumer.rank and one.full() for one in others)
 
 
 def _in_doubt(rule: str, channel: Channel, consumer: Consumer) -> bool:
