@@ -57,7 +57,8 @@ def test_one_of_three_is_served(stage: Stage) -> None:
 @pytest.mark.parametrize("how", ["cancel", "close"])
 @pytest.mark.parametrize("holding", [False, True])
 def test_another_takes_over(stage: Stage, how: str, holding: bool) -> None:
-    """It is cancelled, or its channel closed, with all acknowledged, or while it holds two of five messages."""
+    """It is cancelled, where that does no other harm, or its channel closed: with all acknowledged, or while it holds
+    two of five messages."""
     if how == "cancel":
         stage.require("basic.cancel")
     queue = stage.queue(SINGLE)
@@ -67,7 +68,7 @@ def test_another_takes_over(stage: Stage, how: str, holding: bool) -> None:
     if not holding:
         channel.ack(outstanding(channel)[-1], multiple=True)
         stage.barrier(channel)
-    if how == "cancel":
+    if how == "cancel" and stage.cancels:
         channel.cancel(tag)
     else:
         channel.close()

@@ -169,10 +169,8 @@ def published(fact: Passed, notes: Notes) -> None:
 def request_delivered(fact: Delivered, notes: Notes) -> None:
     """A request comes to who is to answer it."""
     publication, memory = fact.copy.publication, notes.memory(Replies)
-    if publication is None or ASKS not in publication.content or fact.copy.ambiguous:
-        return
-    to = memory.requests.get(publication.message)
-    if to is None:
+    to = memory.requests.get(publication.message) if publication is not None and memory.requests else None
+    if publication is None or to is None or ASKS not in publication.content or fact.copy.ambiguous:
         return
     address = json.loads(fact.event.arguments or "{}").get("properties", {}).get("reply_to")
     owner = memory.addresses.get(address or "")
