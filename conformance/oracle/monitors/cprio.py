@@ -19,7 +19,7 @@ from conformance.oracle.monitors.refusals import refuses
 from conformance.oracle.monitors.table import judges
 from conformance.oracle.topology.preconditions import Asked
 
-HIGHER, NEXT, SHARE, INTEGER = (f"CPRIO-00{number}" for number in range(1, 5))
+HIGHER, NEXT, SHARE, INTEGER = "CPRIO-001", "CPRIO-002", "CPRIO-003", "CPRIO-004"
 ARGUMENT = "x-priority"
 FAIR, ENOUGH = 10, 5
 """So many messages in a row to one of two equals are unfair; so many to both of them show that they share."""

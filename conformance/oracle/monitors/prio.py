@@ -21,7 +21,15 @@ from conformance.oracle.monitors.refusals import refuses
 from conformance.oracle.monitors.table import judges
 from conformance.oracle.topology.preconditions import Asked
 
-HIGHEST, FIRST, ABOVE, NONE, BACK, MAXIMUM, ALL = (f"PRIO-00{number}" for number in range(1, 8))
+HIGHEST, FIRST, ABOVE, NONE, BACK, MAXIMUM, ALL = (
+    "PRIO-001",
+    "PRIO-002",
+    "PRIO-003",
+    "PRIO-004",
+    "PRIO-005",
+    "PRIO-006",
+    "PRIO-007",
+)
 ARGUMENT, MOST_LEVELS = "x-max-priority", 255
 BEHIND, BEFORE = "behind what was first", "before what came later"
 TURNS = BEHIND, BEFORE

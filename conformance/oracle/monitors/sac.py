@@ -20,7 +20,7 @@ from conformance.oracle.monitors.refusals import refuses
 from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.topology.preconditions import Asked
 
-ONE, NEXT, HELD, ALONE, FULL, ORDER = (f"SAC-00{number}" for number in range(1, 7))
+ONE, NEXT, HELD, ALONE, FULL, ORDER = "SAC-001", "SAC-002", "SAC-003", "SAC-004", "SAC-005", "SAC-006"
 ARGUMENT, PRIORITY = "x-single-active-consumer", "x-priority"
 MOST = 64
 """So many queues are remembered, and so many consumers of each."""
