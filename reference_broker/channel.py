@@ -129,6 +129,14 @@ class Channel:
                 connection.intake.thirsty[delivery.consumer] = None
             else:
                 delivery.consumer.wake()
+        if self.left:
+            self.hand_over()
+
+    def hand_over(self) -> None:
+        """Where one consumer is served at a time: what the channel returns is back, so the next one may begin."""
+        left, self.left = self.left, []
+        for consumer in left:
+            consumer.queue.hand_over(consumer)
 
     def settle_stale(self, delivery: Delivery, fate: Fate) -> None:
         self.timeouts.settled(delivery)
@@ -215,9 +223,6 @@ class Channel:
         """However the channel ends, everything unsettled goes back, acks not yet committed included."""
         self.stop()
         self.finish(self.leaving(self.unacked.everything()), failed)
-        left, self.left = self.left, []
-        for consumer in left:
-            consumer.queue.hand_over(consumer)
 
     def fail(self) -> None:
         """An exception ends the channel. What stays unacked goes back when the peer has said close-ok."""
