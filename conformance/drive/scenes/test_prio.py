@@ -83,8 +83,8 @@ def test_priorities_of_what_comes_back(stage: Stage) -> None:
 @rule("PRIO-006", queue_types=("classic",))
 @pytest.mark.parametrize("value", [-1, 256, "many"])
 def test_what_is_no_maximum(stage: Stage, value: object) -> None:
-    """A number that is too small or too large, and a text."""
-    stage.require(LEVELS)
+    """A number that is too small or too large, and a text; where a queue with a maximum can be had."""
+    stage.queue({LEVELS: 1})
     stage.channel().declare(stage.recorder.private_name(), arguments={LEVELS: value})
     stage.quiesce()
 
