@@ -45,6 +45,8 @@ class Channel:
         self.unacked = parts.unacked()
         self.timeouts = parts.timeouts(self)
         self.consumers: dict[str, Consumer] = {}
+        self.left: list[Consumer] = []
+        """Consumers that it had when it stopped."""
         self.reply_to: ReplyTo | None = None
         self.confirms: Confirms | None = None
         self.transaction: Transaction | None = None
@@ -127,6 +129,14 @@ class Channel:
                 connection.intake.thirsty[delivery.consumer] = None
             else:
                 delivery.consumer.wake()
+        if self.left:
+            self.hand_over()
+
+    def hand_over(self) -> None:
+        """Where one consumer is served at a time: what the channel returns is back, so the next one may begin."""
+        left, self.left = self.left, []
+        for consumer in left:
+            consumer.queue.hand_over(consumer)
 
     def settle_stale(self, delivery: Delivery, fate: Fate) -> None:
         self.timeouts.settled(delivery)
@@ -136,9 +146,13 @@ class Channel:
     def publish(self, exchange: str, message: Message, mandatory: bool) -> bool:
         """Route a message, return it if need be; was it accepted everywhere?"""
         routed, accepted = self.vhost.publish(exchange, message)
-        if mandatory and not routed:
+        if mandatory and not self.found_its_way(exchange, message, routed):
             self.give_back(exchange, message)
         return accepted
+
+    def found_its_way(self, exchange: str, message: Message, routed: bool) -> bool:
+        """Or is it returned? A reply has come to where it is to go."""
+        return routed
 
     def give_back(self, exchange: str, message: Message) -> None:
         method = m.BasicReturn(self.number, 312, "NO_ROUTE", exchange, message.routing_key)
@@ -226,6 +240,7 @@ class Channel:
         consumers, self.consumers = self.consumers, {}
         for consumer in consumers.values():
             consumer.queue.leave(consumer)
+        self.left.extend(consumers.values())
         if self.transaction is not None:
             self.unacked.restore(self.transaction.take_settled())
 

@@ -252,7 +252,8 @@ class Queue:
 
     def excludes(self, exclusive: bool) -> bool:
         """May no further consumer, or none that is exclusive, join those that are there?"""
-        return self.exclusive_consumer or (exclusive and bool(self.consumers))
+        beside = bool(self.consumers) or self.settings.single_active_consumer
+        return self.exclusive_consumer or (exclusive and beside)
 
     def join(self, consumer: Consumer, exclusive: bool) -> None:
         self.consumers[consumer] = None
@@ -284,5 +285,12 @@ class Queue:
             self.vhost.delete_queue(self)
         elif consumer is self.active:
             self.active = None
+            if not consumer.channel.closing:
+                self.hand_over(consumer)
+
+    def hand_over(self, former: Consumer) -> None:
+        """The next consumer is served, if one is served at a time. Where the channel of the former ends, what that held
+        is back by then."""
+        if self.settings.single_active_consumer and not self.deleted:
             self.activate_one()
             self.serve()

@@ -53,7 +53,7 @@ def consume(channel: Channel, method: m.BasicConsume) -> None:
 
 def cancel(channel: Channel) -> None:
     if channel.reply_to is not None:
-        del channel.vhost.replies[channel.reply_to.name]
+        channel.vhost.replies.pop(channel.reply_to.name, None)
         channel.reply_to = None
 
 

@@ -167,7 +167,9 @@ def unbind(
 
 @one_line
 def queue_declare(channel: Channel, method: m.QueueDeclare) -> None:
-    if method.queue == REPLY_TO or method.queue in channel.vhost.replies:
+    if method.queue.startswith(REPLY_TO):
+        channel.vhost.take_apart(method.queue)
+    if method.queue == REPLY_TO or channel.vhost.awaits(method.queue):
         channel.connection.send(m.QueueDeclareOk(channel.number, method.queue, 0, 1))
         return
     if method.passive:

@@ -56,6 +56,13 @@ class VirtualHost:
         except KeyError:
             raise not_found("exchange", name) from None
 
+    def awaits(self, name: str) -> bool:
+        """Is this the address of a channel that awaits replies?"""
+        return name in self.replies
+
+    def take_apart(self, name: str) -> None:
+        """A name that begins like an address need not be one."""
+
     # -- declaring and deleting
 
     def add_queue(

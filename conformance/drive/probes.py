@@ -39,6 +39,8 @@ ARGUMENTS: Mapping[str, Mapping[str, object]] = {
     "x-message-ttl": {"x-message-ttl": 60_000},
     "x-expires": {"x-expires": 60_000},
     "x-dead-letter-exchange": {"x-dead-letter-exchange": ""},
+    "x-single-active-consumer": {"x-single-active-consumer": True},
+    "x-max-priority": {"x-max-priority": 3},
 }
 EXCHANGES: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "topic exchange": ("topic", {}),
@@ -54,6 +56,7 @@ METHODS: Mapping[str, codec.Method] = {
     "confirm.select": m.ConfirmSelect(1, False),
     "tx.select": m.TxSelect(1),
 }
+REPLIES = "amq.rabbitmq.reply-to"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,8 @@ class Inquiry:
         try:
             self._use()
             about_queues = [*self._methods(), *self._nack(), *self._cancel(), *self._arguments(), *self._types()]
-            return [*about_queues, *self._exchanges(), *self._bindings(), *self._carbon(), *self._expiration()]
+            about_queues += [*self._consumers(), *self._expiration()]
+            return [*about_queues, *self._exchanges(), *self._bindings(), *self._carbon()]
         finally:
             sweep(self._target, self._queues, self._names, self._patience)
 
@@ -132,6 +136,14 @@ class Inquiry:
             m.BasicCancel(1, "probe", False),
         )
         yield self._ask("basic.cancel", steps, "basic.cancel-ok")
+
+    def _consumers(self) -> Iterator[Answer]:
+        """Ways to consume that not every broker knows."""
+        queue = _declare(self._name())
+        ranked = m.BasicConsume(1, queue=queue.queue, consumer_tag="probe", arguments=values.table({"x-priority": 1}))
+        yield self._ask("x-priority", (queue, ranked), "basic.consume-ok")
+        replies = m.BasicConsume(1, queue=REPLIES, consumer_tag="probe", no_ack=True)
+        yield self._ask("direct reply-to", (replies,), "basic.consume-ok")
 
     def _arguments(self) -> Iterator[Answer]:
         for feature, arguments in ARGUMENTS.items():

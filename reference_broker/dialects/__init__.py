@@ -25,7 +25,9 @@ from reference_broker.dialects import (
     limiting,
     permitting,
     reading,
+    replying,
     returning,
+    serving,
     settling,
     watching,
 )
@@ -35,6 +37,7 @@ from reference_broker.parts import Parts
 
 FAMILIES = (
     returning,
+    serving,
     limiting,
     settling,
     confirming,
@@ -44,6 +47,7 @@ FAMILIES = (
     deadlettering,
     watching,
     reading,
+    replying,
 )
 BEHAVIOURS: Mapping[str, Behaviour] = {one.name: one for family in FAMILIES for one in family.BEHAVIOURS}
 

@@ -61,6 +61,12 @@ NAMES: Mapping[str, str] = {
     "binding-without-value": "a queue is bound with an argument that has no value",
     "owner-hangs-up": "an exclusive queue is looked for whose client has left, and has not hung up, or just now",
     "dead-letters-renamed": "a queue gives its dead letters another routing key",
+    "made-up-address": "a client declares a name that only begins like the address of a requester",
+    "second-requester": "a channel that consumes replies asks for a second consumer of them",
+    "requesters-share-a-tag": "consumers of replies on two channels have the same tag",
+    "long-tag-of-requester": "a consumer of replies has a tag of more than 200 octets",
+    "single-active-cancelled": "a client cancels a consumer of a queue that serves one at a time",
+    "priority-above-maximum": "a message has a higher priority than its queue",
     "killed-young": "the broker is killed when the queue is younger than two seconds",
 }
 

@@ -92,6 +92,8 @@ class Consumer:
     """When its client sent new credentials after it had lost the right to read the queue."""
     quiet: bool = False
     """It was started with nowait."""
+    rank: int = 0
+    """Its x-priority."""
     bereft: bool = False
     """Its queue is gone, its client is not told, and the channel has answered since."""
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from conformance.history.events import END, KILLED, MALFORMED, METHOD, RIGHTS, TO_BROKER, Event
-from conformance.oracle.model import narrow, octets, routing
+from conformance.oracle.model import narrow, octets, ranking, requesting, routing
 from conformance.oracle.model.channels import CANCELLING, CLOSED, Channel
 from conformance.oracle.model.facts import Fact, Overdue
 from conformance.oracle.model.handshake import FRAME_MIN
@@ -220,6 +220,8 @@ def _cancelled(model: Model, connection: Connection, event: Event) -> Found:
         yield from _deadlines(model, channel)
         return
     consumer, ended = channel.consumers.get(tag), channel.ended.get(tag)
+    if consumer is not None and consumer.source.single_active:
+        yield f"queue {consumer.queue}", "single-active-cancelled"
     known = consumer or ended
     if known is not None and known.source.deleted:
         yield _life(channel), "cancel-meets-deletion"
@@ -283,6 +285,7 @@ def _deleted(model: Model, connection: Connection, event: Event) -> Found:
 
 def _declared(model: Model, connection: Connection, event: Event) -> Found:
     yield from _unopened(model, connection, event)
+    yield from requesting.looked(connection, event)
     name, channel = event.queue or "", connection.channels.get(event.channel)
     if channel is not None and len(name.encode()) > USUAL_NAME:
         yield from _on(channel, "long-queue-name")
@@ -312,6 +315,7 @@ def _consumed(model: Model, connection: Connection, event: Event) -> Found:
     channel, tag = connection.channels.get(event.channel), event.consumer_tag
     if event.has("exclusive"):
         yield EVERYWHERE, "exclusive-consumer"
+    yield from requesting.consumed(model, connection, event)
     yield from _nameless(model, connection, event)
     if channel is None or not tag:
         return
@@ -385,6 +389,7 @@ def _published(model: Model, connection: Connection, event: Event) -> Found:
         return
     if '"types"' in event.arguments and NO_NUMBER.search(event.arguments):
         yield f"connection {connection.name}", "float-without-number"
+    yield from ranking.published(model, event)
     if "mandatory" not in event.flags or "immediate" in event.flags:
         return
     way = routing.route(model, channel, event.exchange or "", event.routing_key or "", event.arguments)

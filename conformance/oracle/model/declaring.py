@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from conformance.oracle.model.channels import Channel
     from conformance.oracle.model.model import Model
 
-LENGTH = "x-max-length"
+LENGTH, PRIORITIES = "x-max-length", "x-max-priority"
 LIMITS = frozenset(
     {
         "x-message-ttl",
@@ -100,7 +100,8 @@ def queue_of(
         opaque=opaque,
         ample=ample,
         lossy=ample is None and not LIMITS.isdisjoint(arguments),
-        unordered="x-max-priority" in arguments,
+        unordered=PRIORITIES in arguments,
+        levels=_levels(arguments),
         single_active=bool(arguments.get("x-single-active-consumer")),
         volatile="x-expires" in arguments,
         room=_room(arguments),
@@ -132,6 +133,12 @@ def _ample(arguments: Mapping[str, Any]) -> int | None:
     most = arguments.get(LENGTH)
     only = LIMITS.intersection(arguments) == {LENGTH}
     return most if only and isinstance(most, int) and not isinstance(most, bool) and most > 0 else None
+
+
+def _levels(arguments: Mapping[str, Any]) -> int:
+    """How many priorities it has above 0."""
+    value = arguments.get(PRIORITIES)
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
 def _room(arguments: Mapping[str, Any]) -> int | None:

@@ -79,6 +79,8 @@ class Queue:
     """How many messages may have come into it at most, gone ones included."""
     unordered: bool = False
     """Declared with priorities: there is more than one line."""
+    levels: int = 0
+    """Its x-max-priority."""
     single_active: bool = False
     timeout: int | None = None
     """Its x-consumer-timeout, in milliseconds."""

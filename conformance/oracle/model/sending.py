@@ -286,6 +286,7 @@ def _consume(model: Model, channel: Channel, event: Event) -> None:
         channel.prefetch_global,
         since=event.seq,
         quiet=not waits,
+        rank=_rank(event),
     )
     receiver.consumer = consumer
     channel.joined += 1
@@ -301,6 +302,12 @@ def _consume(model: Model, channel: Channel, event: Event) -> None:
     if request is not None:
         request.source = queue
     cancelling.started(channel, consumer, request)
+
+
+def _rank(event: Event) -> int:
+    """The priority that a consumer asks for."""
+    value = (event.args.get("arguments") or {}).get("x-priority")
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
 def _cancel(model: Model, channel: Channel, event: Event) -> None:

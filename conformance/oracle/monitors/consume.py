@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from conformance.history.events import METHOD, TO_BROKER, Event
 from conformance.oracle.model.channels import CLOSED, LIVE, Channel, Consumer
 from conformance.oracle.model.closing import ids_of
+from conformance.oracle.model.delivering import REPLIES
 from conformance.oracle.model.facts import Answered, ClosedUnasked, ConnectionFailed, Passed, Unrequested
 from conformance.oracle.monitors.ack import closing
 from conformance.oracle.monitors.notes import Notes
@@ -82,6 +83,8 @@ def asked_for(fact: Passed, notes: Notes) -> None:
     event, channel = fact.event, fact.connection.channels.get(fact.event.channel)
     if event.direction != TO_BROKER or channel is None or not channel.alive() or channel.adopted or not event.queue:
         return
+    if event.queue == REPLIES:
+        return  # no queue is behind this name: each channel has replies of its own
     memory = notes.memory(Consumers)
     holders = [one for one in memory.holders.get(event.queue, ()) if one.there() is not False]
     rules = _expected(event, channel, holders, memory)

@@ -1,6 +1,7 @@
 """RQ-016 and CONTENT: what comes out is what was put in: its body, its properties, and the address it was published to.
 
-A broker may add headers whose names begin with `x-`, and takes BCC out; it removes and changes nothing. Dead letters
+A broker may add headers whose names begin with `x-`, takes BCC out, and puts an address into the reply-to of a request
+that is to be answered without a queue (DRT-004); it removes and changes nothing. Dead letters
 come under another address and without expiration. What two messages share the id of cannot be told apart: of neither
 anything is claimed. A change is filed once: under CONTENT where the publish had what only that rule speaks of (some of
 that `particulars` knows), else under RQ-016; what a basic.return changes, but for types and empty tables, is for
@@ -13,6 +14,7 @@ import json
 from typing import Any
 
 from conformance.history.events import Event
+from conformance.oracle.model.delivering import REPLIES
 from conformance.oracle.model.facts import Delivered, Returned
 from conformance.oracle.model.records import DEAD, Copy, Publication
 from conformance.oracle.monitors import particulars
@@ -168,8 +170,9 @@ def difference(publication: Publication, event: Event, except_for: tuple[str, ..
         return None
     sent, came = _properties(publication.content), _properties(event.arguments)
     retyped_too = _other_types(publication.content, event.arguments)
+    rewritten = ("reply_to",) if sent.get("reply_to") == REPLIES else ()
     for name in sorted(sent.keys() | {name for name in came if not name.startswith(ADDED)}):
-        if name in (HIDDEN, *except_for) or name.removeprefix(HEADER) in retyped_too:
+        if name in (HIDDEN, *rewritten, *except_for) or name.removeprefix(HEADER) in retyped_too:
             continue
         if sent.get(name) != came.get(name):
             return name, sent.get(name), came.get(name)

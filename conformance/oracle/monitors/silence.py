@@ -5,7 +5,16 @@ from __future__ import annotations
 from conformance.oracle.model.channels import Channel, Consumer
 from conformance.oracle.model.facts import Confirmed, Delivered, Missing, Unanswered
 from conformance.oracle.model.owed import CLOSE, CONFIRM, DELIVERY, HANDSHAKE, HARD_CLOSE, NOTICE
-from conformance.oracle.model.records import DEAD, RECOVERED, RELEASED, RETURNED, RETURNED_LATE, WAITING, Copy
+from conformance.oracle.model.records import (
+    DEAD,
+    PUBLISHED,
+    RECOVERED,
+    RELEASED,
+    RETURNED,
+    RETURNED_LATE,
+    WAITING,
+    Copy,
+)
 from conformance.oracle.monitors import fate, route, slots
 from conformance.oracle.monitors.auto import of_channel, of_end
 from conformance.oracle.monitors.can import notified_neighbour, tag_of_former
@@ -125,7 +134,21 @@ def _plain(channel: Channel | None) -> bool:
     )
 
 
-@judges(Unanswered, "ERR-004", "ERR-007", "QOS-002", "RQ-007", "RQ-014", "TMO-006", "TMO-012", "NOWAIT-005")
+@judges(
+    Unanswered,
+    "CPRIO-002",
+    "ERR-004",
+    "ERR-007",
+    "PRIO-007",
+    "QOS-002",
+    "RQ-007",
+    "RQ-014",
+    "SAC-002",
+    "SAC-003",
+    "TMO-006",
+    "TMO-012",
+    "NOWAIT-005",
+)
 def delivery_missing(fact: Unanswered, notes: Notes) -> None:
     """A message waits, and so does a consumer that may have it."""
     consumer = fact.consumer
@@ -145,6 +168,12 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
         rules = ("CAN-011",)
     elif tag_of_former(fact.channel, consumer) and slots.of_starved(fact.channel, consumer, copy) != "QOS-020":
         rules = ("CAN-013",)
+    elif consumer.source.single_active and not consumer.received:
+        rules = ("SAC-003",) if copy.entry == RELEASED else ("SAC-002",)
+    elif _below_full(consumer):
+        rules = ("CPRIO-002",)
+    elif consumer.source.levels and consumer.source.kind == "classic" and copy.entry == PUBLISHED:
+        rules = ("PRIO-007",)
     elif consumer.quiet and not consumer.received:
         rules = ("NOWAIT-005",)
     else:
@@ -155,6 +184,12 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
         told = not slots.followed(fact.channel, consumer) or slots.abandoned(fact.channel, consumer)
         certain = told if rule == "QOS-004" else not _in_doubt(rule, fact.channel, consumer)
         notes.suspect(copy, rule, fact.event, allowed, _starved(fact.channel, consumer), *witness, certain=certain)
+
+
+def _below_full(consumer: Consumer) -> bool:
+    """Do others of a higher priority hold all that they may?"""
+    others = [one.consumer for one in consumer.source.receivers if one.consumer is not None]
+    return any(one.rank > consumer.rank and one.full() for one in others)
 
 
 def _in_doubt(rule: str, channel: Channel, consumer: Consumer) -> bool:

@@ -76,6 +76,12 @@ IMITATE = {
     "consuming.exclusive-on-classic-only",
     "connections.crossing-discarded",
     "deadletters.copies-kept",
+    "replies.second-requester",
+    "replies.address-by-tag",
+    "replies.made-up-crashes",
+    "single.exclusive-joins",
+    "single.exclusive-first",
+    "single.waits-for-the-former",
 }
 """Mutants that do what an entry says, or that depth smoke does not find."""
 
@@ -187,6 +193,9 @@ def test_a_broker_that_errs_elsewhere_is_found_beside_what_is_listed_of_lavinmq(
         "rights.any-alternate",
         "rights.deleted-users-stay",
         "connections.crossing-discarded",
+        "replies.second-requester",
+        "replies.address-by-tag",
+        "single.exclusive-joins",
     ],
 )
 def test_what_is_listed_of_lavinmq_is_excused(mutant: str) -> None:

@@ -82,7 +82,7 @@ def test_what_is_not_certain_of_a_profile_is_said(product: str, version: str, ki
         ("rabbitmq-3.12", "rabbitmq-3.10", {"timeout_of_queue": "heeded", "delivery_counters": "redelivered"}),
         ("rabbitmq-3.13", "rabbitmq-3.10", {"timeout_of_queue": "heeded", "delivery_counters": "redelivered"}),
         ("rabbitmq-4.1", "rabbitmq-4.0", {}),
-        ("rabbitmq-4.2", "rabbitmq-4.0", {}),
+        ("rabbitmq-4.2", "rabbitmq-4.0", {"direct_replies": "routed"}),
     ],
 )
 def test_a_version_that_nobody_ran_is_like_its_neighbour(name: str, base: str, except_for: dict[str, str]) -> None:

@@ -29,6 +29,8 @@ TIMED = (
 )
 SELECTED = "@open 1 \n 1 > select \n 1 < select-ok \n"
 ROOM = "@queue q classic x-max-length=1 x-overflow=reject-publish \n @stock q m1 \n @open 1 \n"
+LISTENS = "@consume 1 amq.rabbitmq.reply-to r no_ack \n"
+PRIORITIES = "@queue q classic x-max-priority=3 \n @open 1 \n"
 OUT = "@consume 1 q c1 \n 1 < deliver c1 1 m1 q \n"
 
 
@@ -105,6 +107,12 @@ ARISES = {
     "limited-publishes-to-queues": NARROW + "u:1 > publish q m1",
     "limited-names-long-queue": NARROW + f"u:1 > get {'q' * 151}",
     "user-deleted": NARROW + "- permit u / gone",
+    "made-up-address": "@open 1 \n 1 > declare amq.rabbitmq.reply-to.? passive",
+    "second-requester": LISTENS + "1 > consume amq.rabbitmq.reply-to s no_ack",
+    "requesters-share-a-tag": LISTENS + "@open 2 \n 2 > consume amq.rabbitmq.reply-to r no_ack",
+    "long-tag-of-requester": f"@open 1 \n 1 > consume amq.rabbitmq.reply-to {'t' * 201} no_ack",
+    "single-active-cancelled": "@queue q classic x-single-active-consumer=true \n @consume 1 q c1 \n 1 > cancel c1",
+    "priority-above-maximum": PRIORITIES + '1 > publish q m1 with={"priority":4}',
 }
 MISSES = {
     "closes-cross": BAD + REFUSED + "1 > closed-ok",
@@ -163,6 +171,12 @@ MISSES = {
     "limited-publishes-to-queues": NARROW + "90 > publish q m1",
     "limited-names-long-queue": NARROW + f"u:1 > get {'q' * 150}",
     "user-deleted": NARROW + "- permit u / none",
+    "made-up-address": "@open 1 \n 1 > declare amq.rabbitmq.reply-to.g1h2AA5y== passive",
+    "second-requester": LISTENS + "@open 2 \n 2 > consume amq.rabbitmq.reply-to s no_ack",
+    "requesters-share-a-tag": LISTENS + "@open 2 \n 2 > consume amq.rabbitmq.reply-to s no_ack",
+    "long-tag-of-requester": f"@open 1 \n 1 > consume amq.rabbitmq.reply-to {'t' * 200} no_ack",
+    "single-active-cancelled": "@queue q \n @consume 1 q c1 \n 1 > cancel c1",
+    "priority-above-maximum": PRIORITIES + '1 > publish q m1 with={"priority":3}',
 }
 
 

@@ -1,0 +1,76 @@
+"""CPRIO: consumers of several priorities at one queue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from conformance.drive.channel import Channel
+from conformance.drive.scenes.marks import rule
+from conformance.drive.scenes.props import confirming, outstanding
+from conformance.drive.stage import Stage
+
+RANK = "x-priority"
+
+
+def consumers(stage: Stage, queue: str, ranks: Sequence[int | None], limit: int = 0) -> list[Channel]:
+    """A channel with one consumer for each priority, the lowest first."""
+    stage.require(RANK)
+    channels = []
+    for rank in ranks:
+        channel = stage.channel()
+        if limit:
+            channel.qos(limit)
+        channel.consume(queue, arguments={} if rank is None else {RANK: rank})
+        stage.quiesce()
+        channels.append(channel)
+    return channels
+
+
+def spread(stage: Stage, queue: str, count: int, among: Sequence[Channel]) -> None:
+    """Publishes so many messages at once, and waits until each has come to somebody."""
+    publisher = confirming(stage)
+    publisher.publish(queue, count)
+    stage.confirmed(publisher)
+    for channel in among:
+        stage.barrier(channel)
+
+
+@rule("CPRIO-001", queue_types=("classic",))
+@pytest.mark.parametrize("ranks", [(-5, -1, 7), (-5, None)], ids=["three", "negative"])
+def test_the_highest_is_served(stage: Stage, ranks: Sequence[int | None]) -> None:
+    """All have room for everything. The consumer without a priority starts last."""
+    queue = stage.queue()
+    among = consumers(stage, queue, ranks)
+    for count in (1, 5):
+        spread(stage, queue, count, among)
+
+
+@rule("CPRIO-002", queue_types=("classic",))
+def test_the_lower_are_served_as_well(stage: Stage) -> None:
+    """Each takes two of six. Then the lowest acknowledges one, and gets the next."""
+    queue = stage.queue()
+    among = consumers(stage, queue, (1, 2, 7), limit=2)
+    for count in (2, 2, 2):
+        spread(stage, queue, count, among)
+    among[0].ack(outstanding(among[0])[0])
+    spread(stage, queue, 1, among)
+
+
+@rule("CPRIO-003", queue_types=("classic",))
+def test_equals_share(stage: Stage) -> None:
+    """Thirty messages for two with the same priority, beside one with a lower one."""
+    queue = stage.queue()
+    among = consumers(stage, queue, (1, 5, 5))
+    for _ in range(3):
+        spread(stage, queue, 10, among)
+
+
+@rule("CPRIO-004", queue_types=("classic",))
+def test_a_priority_that_is_a_text(stage: Stage) -> None:
+    """Of a consumer at a queue that is there."""
+    stage.require(RANK)
+    queue = stage.queue()
+    stage.channel().consume(queue, arguments={RANK: "high"})
+    stage.quiesce()

@@ -1,0 +1,192 @@
+"""DRT: requests, and replies that need no queue."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from conformance.drive.channel import Channel
+from conformance.drive.drivers.raw import RawConnection
+from conformance.drive.scenes.marks import QueueType, rule
+from conformance.drive.scenes.props import confirming
+from conformance.drive.stage import Stage
+
+REPLIES = "amq.rabbitmq.reply-to"
+ASKING = {"reply_to": REPLIES}
+CLASSIC: tuple[QueueType, ...] = ("classic",)
+LONG = "t" * 255
+"""As long as the tag of a consumer may be."""
+
+
+def requester(stage: Stage, connection: RawConnection | None = None, tag: str | None = None) -> tuple[Channel, str]:
+    """A channel that takes replies, and the tag of its consumer."""
+    stage.require("direct reply-to")
+    channel = stage.channel(connection=connection)
+    tag = channel.consume(REPLIES, no_ack=True, tag=tag)
+    stage.quiesce()
+    return channel, tag
+
+
+def address_of(stage: Stage, channel: Channel) -> str:
+    """Lets it ask for something; the address that its request carries."""
+    queue = stage.queue()
+    channel.publish(queue, properties=ASKING)
+    stage.barrier(channel)
+    stage.fetch(stage.channel(), queue, no_ack=True)
+    request = next(event for event in reversed(stage.events) if event.method == "basic.get-ok")
+    return str(json.loads(request.arguments)["properties"].get("reply_to") or "")
+
+
+def reply(stage: Stage, by: Channel, address: str, to: Channel, *, mandatory: bool = False) -> None:
+    """Publishes to the address, and waits until that has come, or has not."""
+    seen = len(stage.events)
+    by.publish(address, mandatory=mandatory)
+    stage.confirmed(by)
+    stage.waiter.settles(lambda: any(event.method == "basic.deliver" for event in stage.events[seen:]))
+    if to.state == "open":
+        stage.barrier(to)
+
+
+def gone(stage: Stage, channel: Channel, tag: str, how: str) -> None:
+    """The requester ends."""
+    if how == "cancel":
+        channel.cancel(tag)
+    else:
+        channel.close()
+    stage.quiesce()
+
+
+@rule("DRT-001", queue_types=CLASSIC)
+def test_replies_with_acknowledgements(stage: Stage) -> None:
+    """A consumer of replies that wants to acknowledge them."""
+    stage.require("direct reply-to")
+    stage.channel().consume(REPLIES)
+    stage.quiesce()
+
+
+@rule("DRT-002", queue_types=CLASSIC)
+def test_two_requesters_on_a_channel(stage: Stage) -> None:
+    """Under another tag. One on another channel is fine."""
+    channel, _ = requester(stage)
+    requester(stage)
+    channel.consume(REPLIES, no_ack=True)
+    stage.quiesce()
+
+
+@rule("DRT-003", queue_types=CLASSIC)
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_request_without_requester(stage: Stage, beside: bool) -> None:
+    """There is none at all, or one on another channel."""
+    stage.require("direct reply-to")
+    if beside:
+        requester(stage)
+    channel = stage.channel()
+    channel.publish(stage.queue(), properties=ASKING)
+    stage.quiesce()
+
+
+@rule("DRT-004", queue_types=CLASSIC)
+@pytest.mark.parametrize("tag", [None, "alike", LONG], ids=["own", "alike", "long"])
+def test_addresses(stage: Stage, tag: str | None) -> None:
+    """Two requesters of two connections, with tags of their own, or both with the same one."""
+    for connection in (None, stage.connect("other")):
+        channel, _ = requester(stage, connection, tag)
+        address_of(stage, channel)
+
+
+@rule("DRT-005", queue_types=CLASSIC)
+def test_replies_come(stage: Stage) -> None:
+    """From the same channel, from another one, and from another connection."""
+    channel, _ = requester(stage)
+    address = address_of(stage, channel)
+    for by in (channel, confirming(stage), stage.channel(connection=stage.connect("other"))):
+        reply(stage, by, address, channel)
+        stage.barrier(by)
+        stage.barrier(channel)
+
+
+@rule("DRT-006", queue_types=CLASSIC)
+def test_replies_beside_other_requesters(stage: Stage) -> None:
+    """Three requesters, two of one connection; each gets two replies."""
+    there = [requester(stage, one, tag)[0] for one, tag in ((None, "a"), (None, "b"), (stage.connect("other"), "c"))]
+    addresses = [address_of(stage, one) for one in there]
+    by = confirming(stage)
+    for _ in range(2):
+        for channel, address in zip(there, addresses, strict=True):
+            reply(stage, by, address, channel)
+    for channel in there:
+        stage.barrier(channel)
+
+
+@rule("DRT-007", queue_types=CLASSIC)
+@pytest.mark.parametrize("how", ["cancel", "close"])
+def test_replies_that_are_late(stage: Stage, how: str) -> None:
+    """The requester has ended. Then there is a new one on its channel, with the same tag."""
+    channel, tag = requester(stage)
+    address, by = address_of(stage, channel), confirming(stage)
+    gone(stage, channel, tag, how)
+    late = stage.channel() if how == "close" else channel
+    for again in (False, True):
+        if again:
+            late.consume(REPLIES, no_ack=True)
+            stage.quiesce()
+        by.publish(address)
+        stage.confirmed(by)
+        stage.barrier(by)
+        stage.barrier(late)
+
+
+@rule("DRT-008", queue_types=CLASSIC)
+@pytest.mark.parametrize("how", ["cancel", "close"])
+def test_looking_for_a_requester(stage: Stage, how: str) -> None:
+    """While it is there, and when it has gone."""
+    channel, tag = requester(stage)
+    address = address_of(stage, channel)
+    stage.channel().declare(address, passive=True)
+    stage.quiesce()
+    gone(stage, channel, tag, how)
+    stage.channel().declare(address, passive=True)
+    stage.quiesce()
+
+
+@rule("DRT-009", queue_types=CLASSIC)
+def test_looking_for_a_made_up_address(stage: Stage) -> None:
+    """A name that only begins like an address."""
+    requester(stage)
+    stage.channel(connection=stage.connect("other")).declare(f"{REPLIES}.made up", passive=True)
+    stage.quiesce()
+
+
+@rule("DRT-010", queue_types=CLASSIC)
+@pytest.mark.parametrize("what", ["pseudo-queue", "address"])
+def test_binding_replies(stage: Stage, what: str) -> None:
+    """To an exchange of our own, while a requester is there."""
+    channel, _ = requester(stage)
+    name = address_of(stage, channel) if what == "address" else REPLIES
+    stage.channel().bind(name, stage.exchange(kind="direct"), "key")
+    stage.quiesce()
+
+
+@rule("DRT-011", queue_types=CLASSIC)
+@pytest.mark.parametrize("how", ["purge", "get"])
+def test_looking_into_the_pseudo_queue(stage: Stage, how: str) -> None:
+    """By a purge or a get, on the channel of a requester, and on another one."""
+    channel, _ = requester(stage)
+    for one in (stage.channel(), channel):
+        if how == "purge":
+            one.purge(REPLIES)
+        else:
+            one.get(REPLIES, no_ack=True)
+        stage.quiesce()
+
+
+@rule("DRT-012", queue_types=CLASSIC)
+def test_mandatory_replies(stage: Stage) -> None:
+    """From another connection, to a requester that is there."""
+    channel, _ = requester(stage)
+    address, by = address_of(stage, channel), stage.channel(connection=stage.connect("other"))
+    by.confirm()
+    stage.quiesce()
+    for _ in range(2):
+        reply(stage, by, address, channel, mandatory=True)

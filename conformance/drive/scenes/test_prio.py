@@ -1,0 +1,108 @@
+"""PRIO: messages of several priorities in one queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from conformance.drive.scenes.marks import rule
+from conformance.drive.scenes.props import confirming, outstanding
+from conformance.drive.stage import Stage
+
+LEVELS = "x-max-priority"
+
+
+def ranked(stage: Stage, queue: str, priorities: Iterable[int | None]) -> None:
+    """Publishes a message of each priority, and waits until all are in the queue."""
+    publisher = confirming(stage)
+    for priority in priorities:
+        publisher.publish(queue, properties={} if priority is None else {"priority": priority})
+    stage.confirmed(publisher)
+    stage.barrier(publisher)
+
+
+def drained(stage: Stage, queue: str, count: int) -> None:
+    """Gets them one by one, and once more."""
+    channel = stage.channel()
+    stage.fetch(channel, queue, count, no_ack=True)
+    stage.get(channel, queue, no_ack=True)
+
+
+@rule("PRIO-001", queue_types=("classic",))
+@pytest.mark.parametrize("how", ["get", "consume"])
+def test_the_highest_first(stage: Stage, how: str) -> None:
+    """Eight messages of six priorities, got one by one, or by a consumer that starts later."""
+    queue = stage.queue({LEVELS: 5})
+    ranked(stage, queue, (1, 3, None, 5, 0, 4, 3, 2))
+    if how == "get":
+        drained(stage, queue, 8)
+    else:
+        stage.channel().consume(queue, no_ack=True)
+        stage.quiesce()
+
+
+@rule("PRIO-002", queue_types=("classic",))
+def test_equal_priorities(stage: Stage) -> None:
+    """Three of one priority, and two of another between them."""
+    queue = stage.queue({LEVELS: 5})
+    ranked(stage, queue, (2, 4, 2, 4, 2))
+    drained(stage, queue, 5)
+
+
+@rule("PRIO-003", queue_types=("classic",))
+def test_priorities_above_the_maximum(stage: Stage) -> None:
+    """Between two that have just the maximum."""
+    queue = stage.queue({LEVELS: 3})
+    ranked(stage, queue, (3, 4, 3, 255, 3))
+    drained(stage, queue, 5)
+
+
+@rule("PRIO-004", queue_types=("classic",))
+def test_messages_without_priority(stage: Stage) -> None:
+    """Between two of priority 0."""
+    queue = stage.queue({LEVELS: 5})
+    ranked(stage, queue, (0, None, 0, None, 0))
+    drained(stage, queue, 5)
+
+
+@rule("PRIO-005", queue_types=("classic",))
+def test_priorities_of_what_comes_back(stage: Stage) -> None:
+    """Four are got and given back, one by one, beside two that are ready; then the same channel gets all."""
+    stage.require("basic.nack")
+    queue, channel = stage.queue({LEVELS: 9}), stage.channel()
+    ranked(stage, queue, (1, 5, 3, 7))
+    stage.fetch(channel, queue, 4)
+    ranked(stage, queue, (6, 2))
+    for tag in reversed(outstanding(channel, 4)):
+        channel.nack(tag)
+    stage.barrier(channel)
+    stage.fetch(channel, queue, 6, no_ack=True)
+
+
+@rule("PRIO-006", queue_types=("classic",))
+@pytest.mark.parametrize("value", [-1, 256, "many"])
+def test_what_is_no_maximum(stage: Stage, value: object) -> None:
+    """A number that is too small or too large, and a text; where a queue with a maximum can be had."""
+    stage.queue({LEVELS: 1})
+    stage.channel().declare(stage.recorder.private_name(), arguments={LEVELS: value})
+    stage.quiesce()
+
+
+@rule("PRIO-007", queue_types=("classic",))
+@pytest.mark.parametrize("before", [False, True])
+def test_all_priorities_are_served(stage: Stage, before: bool) -> None:
+    """To a consumer that acknowledges each, and is there before the messages, or starts later."""
+    queue, channel = stage.queue({LEVELS: 5}), stage.channel()
+    channel.qos(3)
+    if before:
+        channel.consume(queue)
+        stage.quiesce()
+    ranked(stage, queue, (1, None, 5, 0, 200, 3))
+    if not before:
+        channel.consume(queue)
+        stage.quiesce()
+    for _ in range(6):
+        channel.ack(outstanding(channel)[0])
+        stage.quiesce()
+    stage.get(stage.channel(), queue, no_ack=True)

@@ -1,0 +1,138 @@
+"""SAC: consumers of which one is served, and others wait."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.drive.channel import Channel
+from conformance.drive.scenes.marks import rule
+from conformance.drive.scenes.props import confirming, outstanding
+from conformance.drive.stage import Stage
+
+SINGLE = {"x-single-active-consumer": True}
+
+
+def waiting(stage: Stage, queue: str, count: int, limit: int = 0) -> list[tuple[Channel, str]]:
+    """So many channels of two connections, each with a consumer of the queue, and this limit."""
+    other = stage.connect("other")
+    found = []
+    for number in range(count):
+        channel = stage.channel(connection=other if number % 2 else None)
+        if limit:
+            channel.qos(limit)
+        found.append((channel, channel.consume(queue)))
+        stage.quiesce()
+    return found
+
+
+def restock(stage: Stage, queue: str, count: int) -> None:
+    """Publishes so many messages that outlast a queue that fails."""
+    confirming(stage).publish(queue, count, persistent=True)
+    stage.quiesce()
+    stage.rounds()
+
+
+def active(stage: Stage, consumers: list[tuple[Channel, str]]) -> tuple[Channel, str]:
+    """The one that is served; which of the first that is, is open."""
+    stage.quiesce()
+    return next((one for one in consumers if one[0].unacked), consumers[0])
+
+
+@rule("SAC-001")
+def test_one_of_three_is_served(stage: Stage) -> None:
+    """Messages come one after the other, and are acknowledged; one of the three joins after the first of them."""
+    queue = stage.queue(SINGLE)
+    consumers = waiting(stage, queue, 2)
+    for count in (1, 1, 1, 3):
+        restock(stage, queue, count)
+        if len(consumers) < 3:
+            late = stage.channel()
+            consumers.append((late, late.consume(queue)))
+        channel, _ = active(stage, consumers)
+        channel.ack(outstanding(channel)[-1], multiple=True)
+        stage.barrier(channel)
+
+
+@rule("SAC-002")
+@pytest.mark.parametrize("how", ["cancel", "close"])
+@pytest.mark.parametrize("holding", [False, True])
+def test_another_takes_over(stage: Stage, how: str, holding: bool) -> None:
+    """It is cancelled, where that does no other harm, or its channel closed: with all acknowledged, or while it holds
+    two of five messages."""
+    if how == "cancel":
+        stage.require("basic.cancel")
+    queue = stage.queue(SINGLE)
+    consumers = waiting(stage, queue, 2, limit=2)
+    restock(stage, queue, 5 if holding else 2)
+    channel, tag = active(stage, consumers)
+    if not holding:
+        channel.ack(outstanding(channel)[-1], multiple=True)
+        stage.barrier(channel)
+    if how == "cancel" and stage.cancels:
+        channel.cancel(tag)
+    else:
+        channel.close()
+    stage.quiesce()
+    restock(stage, queue, 2)
+    stage.quiesce()
+    for one in stage.used():
+        if one.state == "open":
+            stage.barrier(one)
+
+
+@rule("SAC-003")
+@pytest.mark.parametrize("how", ["channel", "connection"])
+def test_what_the_former_held(stage: Stage, how: str) -> None:
+    """All three messages of the queue; its channel is closed, or its socket."""
+    queue = stage.queue(SINGLE)
+    consumers = waiting(stage, queue, 2)
+    restock(stage, queue, 3)
+    channel, _ = active(stage, consumers)
+    if how == "channel":
+        channel.close()
+    else:
+        channel.connection.abort()
+    stage.quiesce()
+    active(stage, [one for one in consumers if one[0] is not channel])
+
+
+@rule("SAC-004", queue_types=("classic",))
+@pytest.mark.parametrize("beside", [False, True])
+def test_exclusive_where_one_is_served(stage: Stage, beside: bool) -> None:
+    """The queue has no consumer, or has one."""
+    queue = stage.queue(SINGLE)
+    if beside:
+        stage.channel().consume(queue)
+        stage.quiesce()
+    stage.channel().consume(queue, exclusive=True)
+    stage.quiesce()
+
+
+@rule("SAC-005")
+def test_a_full_one_is_waited_for(stage: Stage) -> None:
+    """It holds two, its limit, while four more are ready; then it acknowledges them one by one."""
+    queue = stage.queue(SINGLE)
+    consumers = waiting(stage, queue, 3, limit=2)
+    restock(stage, queue, 6)
+    for _ in range(6):
+        channel, _ = active(stage, consumers)
+        for one, _ in consumers:
+            stage.barrier(one)
+        channel.ack(outstanding(channel)[0])
+        stage.quiesce()
+
+
+@rule("SAC-006", queue_types=("classic",))
+def test_order_over_a_change(stage: Stage) -> None:
+    """The first holds three of six; the next gets them before the others."""
+    queue = stage.queue(SINGLE)
+    consumers = waiting(stage, queue, 2, limit=3)
+    restock(stage, queue, 6)
+    channel, _ = active(stage, consumers)
+    channel.close()
+    stage.quiesce()
+    rest = [one for one in consumers if one[0] is not channel]
+    for _ in range(2):
+        heir, _ = active(stage, rest)
+        heir.ack(outstanding(heir)[-1], multiple=True)
+        stage.quiesce()

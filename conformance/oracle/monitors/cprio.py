@@ -1,0 +1,153 @@
+"""CPRIO: consumers that are served before others.
+
+A memory of the family: the consumers of each queue since their consume-ok. That a message went to the wrong one is
+certain only later: deliveries to the other one may be on their way and may have filled it. So a claim waits until the
+channel of that one has answered to something that was sent after the delivery.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from conformance.oracle.model.channels import LIVE, OPEN, Channel, Consumer
+from conformance.oracle.model.facts import Answered, Delivered
+from conformance.oracle.model.queues import Queue
+from conformance.oracle.model.records import PUBLISHED
+from conformance.oracle.monitors.notes import Notes
+from conformance.oracle.monitors.refusals import refuses
+from conformance.oracle.monitors.table import judges
+from conformance.oracle.topology.preconditions import Asked
+
+HIGHER, NEXT, SHARE, INTEGER = "CPRIO-001", "CPRIO-002", "CPRIO-003", "CPRIO-004"
+ARGUMENT = "x-priority"
+FAIR, ENOUGH = 10, 5
+"""So many messages in a row to one of two equals are unfair; so many to both of them show that they share."""
+MOST = 64
+
+
+@dataclass(slots=True, eq=False)
+class Ranked:
+    """A consumer that is there."""
+
+    channel: Channel
+    consumer: Consumer
+    began: int
+    alone: dict[Ranked, int] = field(default_factory=dict)
+    """How many it has got since another one of the same rank has got any."""
+
+    def there(self) -> bool:
+        """Certainly, and able to take something but for its limit."""
+        channel, consumer = self.channel, self.consumer
+        able = channel.state == OPEN and not (channel.indeterminate or channel.paused or channel.connection.closing)
+        return (
+            able and consumer.state == LIVE and not (consumer.limit_moved or consumer.revived or channel.shared.count)
+        )
+
+    def never_full(self) -> bool:
+        """Has it had room from its beginning until now?"""
+        return self.consumer.no_ack or not self.consumer.limit or self.consumer.received < self.consumer.limit
+
+
+@dataclass(slots=True)
+class Claim:
+    """This one should have got a message that another got, if it has had room all the time."""
+
+    rule: str
+    of: Ranked
+    seq: int
+    got: int
+    observed: str
+
+
+@dataclass(slots=True)
+class Ranks:
+    """By queue; the queues of which one has a priority; and what is claimed."""
+
+    consumers: OrderedDict[Queue, list[Ranked]] = field(default_factory=OrderedDict)
+    ranked: set[Queue] = field(default_factory=set)
+    claims: list[Claim] = field(default_factory=list)
+
+
+@refuses(INTEGER, "basic.consume", code=406, what="an x-priority that is no integer")
+def no_integer(asked: Asked) -> bool | None:
+    """Is it none?"""
+    arguments = asked.event.args.get("arguments") or {}
+    if ARGUMENT not in arguments or ARGUMENT in asked.profile.refused:
+        return False
+    value = arguments[ARGUMENT]
+    fine = isinstance(value, int) and not isinstance(value, bool)
+    return False if fine else (True if asked.queue_there() else None)
+
+
+@judges(Answered)
+def started(fact: Answered, notes: Notes) -> None:
+    """A consumer is there."""
+    request = fact.request
+    consumer = fact.channel.consumers.get(request.consumer_tag) if request.method == "basic.consume" else None
+    if consumer is None or not consumer.source.declared or consumer.source.kind != "classic":
+        return
+    memory, queue = notes.memory(Ranks), consumer.source
+    known = memory.consumers.setdefault(queue, [])
+    known.append(Ranked(fact.channel, consumer, fact.event.seq))
+    if consumer.rank:
+        memory.ranked.add(queue)
+    if len(known) > MOST or len(memory.consumers) > MOST:
+        memory.ranked.discard(memory.consumers.popitem(last=False)[0])
+
+
+@judges(Delivered, HIGHER, NEXT, SHARE)
+def served(fact: Delivered, notes: Notes) -> None:
+    """A message goes to one of them."""
+    memory = notes.memory(Ranks)
+    known = memory.consumers.get(fact.queue, []) if fact.queue in memory.ranked else []
+    mine = next((one for one in known if one.consumer is fact.delivery.consumer), None)
+    if mine is None:
+        return
+    copy = fact.copy
+    fresh = copy.entry == PUBLISHED and not (copy.seen or copy.indeterminate or fact.queue.single_active)
+    for other in known if fresh else ():
+        if other is not mine and other.began < copy.published and mine.began < copy.published and other.there():
+            _compare(fact, mine, other, notes)
+
+
+def _compare(fact: Delivered, mine: Ranked, other: Ranked, notes: Notes) -> None:
+    """Should the other one have got it?"""
+    above = other.consumer.rank - mine.consumer.rank
+    if above > 0 and other.consumer.full():
+        notes.exercise(NEXT)
+    elif above > 0:
+        _claim(HIGHER, mine, other, fact, notes)
+    elif above < 0 and mine.consumer.received and not other.consumer.full():
+        notes.exercise(HIGHER)
+    elif above == 0 and mine.consumer.rank:
+        other.alone[mine] = 0
+        mine.alone[other] = mine.alone.get(other, 0) + 1
+        if mine.alone[other] >= FAIR:
+            _claim(SHARE, mine, other, fact, notes)
+        elif min(mine.consumer.received, other.consumer.received) >= ENOUGH - 1:
+            notes.exercise(SHARE)
+
+
+def _claim(rule: str, mine: Ranked, other: Ranked, fact: Delivered, notes: Notes) -> None:
+    claims = notes.memory(Ranks).claims
+    observed = f"{fact.copy.id} goes to {mine.consumer.tag}, with priority {mine.consumer.rank}"
+    claims.append(Claim(rule, other, fact.event.seq, other.consumer.received, observed))
+    if len(claims) > MOST:
+        del claims[0]
+
+
+@judges(Answered, HIGHER, SHARE)
+def proven(fact: Answered, notes: Notes) -> None:
+    """What was on its way to a consumer has come by now."""
+    memory = notes.memory(Ranks)
+    due = [one for one in memory.claims if one.of.channel is fact.channel and one.seq < fact.request.seq]
+    for one in due:
+        memory.claims.remove(one)
+        consumer = one.of.consumer
+        if one.of.there() and one.of.never_full() and (one.rule == HIGHER or consumer.received == one.got):
+            allowed = f"{consumer.tag}, with priority {consumer.rank}, has room, and gets it"
+            allowed = (
+                allowed if one.rule == HIGHER else f"{consumer.tag}, with priority {consumer.rank}, gets its share"
+            )
+            notes.find(one.rule, fact.event, allowed, one.observed, one.seq, one.of.began)

@@ -1,0 +1,24 @@
+"""Queues that serve one consumer at a time."""
+
+from __future__ import annotations
+
+from reference_broker.dialects.kinds import Behaviour, does
+from reference_broker.prefetch import Consumer
+from reference_broker.queue import Queue
+
+BEHAVIOURS: list[Behaviour] = []
+
+
+@does(
+    "queue",
+    BEHAVIOURS,
+    "serves.nobody-after-a-cancel",
+    "a classic queue whose single active consumer is cancelled, while it holds deliveries, serves nobody any more",
+    until="3.10",
+)
+class NobodyAfterACancel(Queue):
+    """The real one fails, and loses what is not on disk. Here it only stops."""
+
+    def hand_over(self, former: Consumer) -> None:
+        if self.quorum is not None or former.channel.closing or not former.own.held:
+            super().hand_over(former)

@@ -1,0 +1,66 @@
+"""Consumers whose priorities are not heeded, or too much."""
+
+from __future__ import annotations
+
+from copy import copy
+
+from codec import methods as m
+from reference_broker import basic
+from reference_broker.channel import Channel
+from reference_broker.mutants.kinds import handles, replaces
+from reference_broker.prefetch import Consumer
+from reference_broker.queue import Queue
+
+RANK = "x-priority"
+
+
+@replaces("queue.next_in_turn", "ranks.ignored", "priorities of consumers mean nothing", "CPRIO-001")
+def ignored(self: Queue) -> Consumer:
+    return self.ring.popleft()
+
+
+@replaces(
+    "queue.next_in_turn", "ranks.lowest-first", "the consumer with the lowest priority is served first", "CPRIO-001"
+)
+def lowest_first(self: Queue) -> Consumer:
+    first = min(self.ring, key=lambda consumer: consumer.priority)
+    self.ring.remove(first)
+    return first
+
+
+@replaces("queue.next_in_turn", "ranks.no-negative", "a negative priority of a consumer counts as none", "CPRIO-001")
+def no_negative(self: Queue) -> Consumer:
+    first = max(self.ring, key=lambda consumer: max(consumer.priority, 0))
+    self.ring.remove(first)
+    return first
+
+
+@replaces("queue.pump", "ranks.highest-waited-for", "while the highest consumer is full nobody is served", "CPRIO-002")
+def highest_waited_for(self: Queue) -> None:
+    highest = max((consumer.priority for consumer in self.consumers), default=0)
+    if not self.ranked or any(consumer.priority == highest for consumer in self.ring):
+        waiting = [consumer for consumer in self.ring if consumer.priority < highest] if self.ranked else []
+        for consumer in waiting:
+            self.ring.remove(consumer)
+        Queue.pump(self)
+        self.ring.extend(waiting)
+
+
+@replaces(
+    "queue.next_in_turn", "ranks.first-of-equals", "of consumers with one priority the first is served", "CPRIO-003"
+)
+def first_of_equals(self: Queue) -> Consumer:
+    if not self.ranked:
+        return Queue.next_in_turn(self)
+    order = list(self.consumers)
+    first = max(self.ring, key=lambda consumer: (consumer.priority, -order.index(consumer)))
+    self.ring.remove(first)
+    return first
+
+
+@handles(m.BasicConsume, "ranks.text-taken", "a priority of a consumer may be a text", "CPRIO-004")
+def text_taken(channel: Channel, method: m.BasicConsume) -> None:
+    if any(name == RANK and letter == "S" for name, letter, _ in method.arguments):
+        method = copy(method)
+        method.arguments = [one for one in method.arguments if one[0] != RANK]
+    basic.consume(channel, method)

@@ -1,0 +1,123 @@
+"""Queues that serve one consumer at a time: who that is, who follows, and what the next one gets."""
+
+from __future__ import annotations
+
+from reference_broker.message import Entry
+from reference_broker.mutants.kinds import changes, memory, replaces
+from reference_broker.parts import Parts
+from reference_broker.prefetch import Consumer
+from reference_broker.queue import Queue
+
+ISSUES = "https://github.com/rabbitmq/rabbitmq-server/issues/"
+
+
+def single(queue: Queue) -> bool:
+    """Does it serve one at a time?"""
+    return queue.settings.single_active_consumer
+
+
+@replaces("queue.join", "single.all-served", "x-single-active-consumer means nothing to consumers", "SAC-001")
+def all_served(self: Queue, consumer: Consumer, exclusive: bool) -> None:
+    Queue.join(self, consumer, exclusive)
+    if single(self) and consumer is not self.active:
+        self.ring.append(consumer)
+        self.serve()
+
+
+@replaces("queue.join", "single.latest-served", "the latest consumer is served, whoever was before", "SAC-001")
+def latest_served(self: Queue, consumer: Consumer, exclusive: bool) -> None:
+    Queue.join(self, consumer, exclusive)
+    if single(self) and self.active is not consumer:
+        if self.active is not None and self.active in self.ring:
+            self.ring.remove(self.active)
+        self.active = consumer
+        self.ring.append(consumer)
+        self.serve()
+
+
+@changes("single.full-hands-over", "another consumer is served while the first one is full", "SAC-005")
+def full_hands_over(parts: Parts) -> None:
+    below = parts.queue
+
+    def join(self: Queue, consumer: Consumer, exclusive: bool) -> None:
+        below.join(self, consumer, exclusive)
+        if single(self) and consumer is not self.active:
+            self.ring.append(consumer)
+            self.serve()
+
+    def turn(self: Queue) -> Consumer:
+        if self.active is not None and self.active in self.ring:
+            self.ring.remove(self.active)
+            return self.active
+        return below.next_in_turn(self)
+
+    parts.override("queue", join=join, next_in_turn=turn)
+
+
+@replaces(
+    "queue.activate_one",
+    "single.nobody-takes-over",
+    "nobody is served any more once the first consumer has left",
+    "SAC-002",
+    field=f"{ISSUES}6513",
+)
+def nobody_takes_over(self: Queue) -> None:
+    first: list[Consumer] = memory(self, "first", list)
+    if not first:
+        Queue.activate_one(self)
+        first.extend(self.consumers)
+
+
+@changes(
+    "single.waits-for-the-former",
+    "a consumer that is cancelled keeps its turn while it holds deliveries",
+    "SAC-002",
+    field=f"{ISSUES}5460",
+)
+def waits_for_the_former(parts: Parts) -> None:
+    below = parts.queue
+
+    def leave(self: Queue, consumer: Consumer) -> None:
+        if single(self) and consumer is self.active and consumer.own.held and not consumer.channel.closing:
+            memory(self, "former", list).append(consumer)
+        below.leave(self, consumer)
+
+    def activate_one(self: Queue) -> None:
+        former: list[Consumer] = memory(self, "former", list)
+        if not any(one.own.held for one in former):
+            below.activate_one(self)
+
+    parts.override("queue", leave=leave, activate_one=activate_one)
+
+
+@changes("single.held-kept-back", "what the former consumer held waits until something else comes", "SAC-003")
+def held_kept_back(parts: Parts) -> None:
+    below = parts.queue
+
+    def hand_over(self: Queue, former: Consumer) -> None:
+        if single(self) and self.ready.returned and not self.deleted:
+            self.activate_one()
+        else:
+            below.hand_over(self, former)
+
+    parts.override("queue", hand_over=hand_over)
+
+
+@changes("single.exclusive-joins", "an exclusive consumer may join where one is served", "SAC-004")
+def exclusive_joins(parts: Parts) -> None:
+    below = parts.queue
+    parts.override("queue", excludes=lambda self, exclusive: below.excludes(self, exclusive and not single(self)))
+
+
+@changes("single.exclusive-first", "the first consumer where one is served may be exclusive", "SAC-004")
+def exclusive_first(parts: Parts) -> None:
+    below = parts.queue
+    parts.override("queue", excludes=lambda self, exclusive: below.excludes(self, exclusive and bool(self.consumers)))
+
+
+@replaces("queue.put_back", "single.held-last", "what comes back where one is served goes behind all others", "SAC-006")
+def held_last(self: Queue, entry: Entry) -> None:
+    if single(self):
+        self.published += 1
+        entry.position = self.published
+    Queue.put_back(self, entry)

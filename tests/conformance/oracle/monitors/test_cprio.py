@@ -1,0 +1,68 @@
+"""CPRIO: sound and broken histories of consumers that are served before others."""
+
+from __future__ import annotations
+
+from tests.support.tables import test_broken, test_lawful, test_sound
+
+__all__ = ["test_broken", "test_lawful", "test_sound"]
+
+QUEUE = "@queue q classic \n"
+
+
+def consumer(channel: int, rank: int | str | None, limit: int = 0) -> str:
+    """One on a channel of its own; its tag is c and the number of the channel."""
+    limited = f"{channel} > qos {limit} \n {channel} < qos-ok \n" if limit else ""
+    asks = "" if rank is None else f"x-priority={rank}"
+    return (
+        f"@open {channel} \n {limited}{channel} > consume q c{channel} {asks} \n {channel} < consume-ok c{channel} \n"
+    )
+
+
+def to(channel: int, tag: int, message: str) -> str:
+    """A delivery."""
+    return f"{channel} < deliver c{channel} {tag} {message} q \n"
+
+
+HIGH, LOW = consumer(1, 5), consumer(2, None)
+BOTH = QUEUE + HIGH + LOW
+FULL = QUEUE + consumer(1, 5, limit=1) + LOW
+EQUAL = QUEUE + HIGH + consumer(2, 5)
+TWO = "@stock q m1 m2 \n"
+MANY = [f"m{number}" for number in range(1, 11)]
+ALL = "@stock q " + " ".join(MANY) + "\n"
+SHARED = "".join(to(1 + at % 2, 1 + at // 2, one) for at, one in enumerate(MANY))
+ALONE = "".join(to(1, at, one) for at, one in enumerate(MANY, 1))
+TEXT = "@open 1 \n 1 > consume q c1 x-priority=high \n"
+SOUND = {
+    "CPRIO-001": BOTH + TWO + to(1, 1, "m1") + to(1, 2, "m2"),
+    "CPRIO-002": FULL + TWO + to(1, 1, "m1") + to(2, 1, "m2"),
+    "CPRIO-003": EQUAL + ALL + SHARED,
+    "CPRIO-004": QUEUE + TEXT + "1 < closed 406 60 20 no \n 1 > closed-ok",
+}
+BROKEN = [
+    ("CPRIO-001", BOTH + "@stock q m1 \n" + to(2, 1, "m1") + "@barrier 1"),
+    ("CPRIO-001", QUEUE + consumer(1, None) + consumer(2, -5) + "@stock q m1 \n" + to(2, 1, "m1") + "@barrier 1"),
+    ("CPRIO-001", QUEUE + consumer(1, 5, limit=2) + LOW + TWO + to(2, 1, "m1") + to(1, 1, "m2") + "@barrier 1"),
+    ("CPRIO-002", FULL + TWO + to(1, 1, "m1") + "- deadline replies"),
+    ("CPRIO-003", EQUAL + ALL + ALONE + "@barrier 2"),
+    ("CPRIO-004", QUEUE + TEXT + "1 < consume-ok c1"),
+]
+LAWFUL = {
+    "the higher one may be full by what is on its way": FULL + TWO + to(2, 1, "m2") + to(1, 1, "m1") + "@barrier 1",
+    "an answer to what was asked before": BOTH + "@stock q m1 \n 1 > flow \n" + to(2, 1, "m1") + "1 < flow-ok",
+    "the higher one comes later": QUEUE + LOW + "@stock q m1 \n" + HIGH + to(2, 1, "m1") + "@barrier 1",
+    "the higher one is cancelled": BOTH + "1 > cancel c1 \n @stock q m1 \n" + to(2, 1, "m1") + "1 < cancel-ok c1",
+    "the higher one was full for a while": (
+        FULL + TWO + to(1, 1, "m1") + "1 > ack 1 \n" + to(2, 1, "m2") + "@barrier 1"
+    ),
+    "a queue that serves one at a time": (
+        QUEUE.replace("classic", "classic x-single-active-consumer=true")
+        + LOW
+        + HIGH
+        + "@stock q m1 \n"
+        + to(2, 1, "m1")
+        + "@barrier 1"
+    ),
+    "a quorum queue": BOTH.replace("classic", "quorum") + "@stock q m1 \n" + to(2, 1, "m1") + "@barrier 1",
+    "equals without a priority": QUEUE + consumer(1, None) + LOW + ALL + ALONE + "@barrier 2",
+}

@@ -1,0 +1,79 @@
+"""PRIO: sound and broken histories of queues that serve messages by their priority."""
+
+from __future__ import annotations
+
+from tests.support.tables import test_broken, test_lawful, test_sound
+
+__all__ = ["test_broken", "test_lawful", "test_sound"]
+
+QUEUE = "@queue q classic x-max-priority=5 \n @open 1 \n @confirming 8 \n"
+
+
+def of(priority: str | int | None) -> str:
+    """A message of this priority."""
+    return "with={}" if priority in (None, "None") else f'with={{"priority":{priority}}}'
+
+
+def stocked(*priorities: int | None) -> str:
+    """A queue with a confirmed message of each priority."""
+    numbered = list(enumerate(priorities, 1))
+    return QUEUE + "".join(f"8 > publish q m{at} {of(one)} \n 8 < ack {at} \n" for at, one in numbered)
+
+
+def got(*messages: str) -> str:
+    """They come one by one: each with its priority, as in m1:3."""
+    found = [one.split(":") for one in messages]
+    return "".join(
+        f"1 > get q no_ack \n 1 < get-ok {tag} {one} q {of(priority)} \n"
+        for tag, (one, priority) in enumerate(found, 1)
+    )
+
+
+HELD = stocked(1, 3) + f"1 > get q \n 1 < get-ok 1 m2 q {of(3)} \n 1 > get q \n 1 < get-ok 2 m1 q {of(1)} \n"
+BOTH_BACK = HELD + "1 > nack 2 requeue \n 1 > nack 1 requeue \n"
+GET = "1 > get q no_ack \n 1 < get-ok 3 {} q redelivered {} \n"
+DECLARE = "@open 1 \n 1 > declare q classic x-max-priority={} \n"
+CONSUMES = stocked(1, 3) + "1 > consume q c no_ack \n 1 < consume-ok c \n"
+SOUND = {
+    "PRIO-001": stocked(1, 3) + got("m2:3", "m1:1"),
+    "PRIO-002": stocked(3, 3) + got("m1:3", "m2:3"),
+    "PRIO-003": stocked(5, 9, 5) + got("m1:5", "m2:9", "m3:5"),
+    "PRIO-004": stocked(0, None) + got("m1:0", "m2:None"),
+    "PRIO-005": BOTH_BACK + GET.format("m2", of(3)),
+    "PRIO-006": DECLARE.format(256) + "1 < closed 406 50 10 no \n 1 > closed-ok",
+    "PRIO-007": stocked(1, 3) + got("m2:3", "m1:1") + "1 > get q no_ack \n 1 < get-empty",
+}
+BROKEN = [
+    ("PRIO-001", stocked(1, 3) + got("m1:1")),
+    ("PRIO-001", stocked(None, 1) + got("m1:None")),
+    ("PRIO-001", CONSUMES + "1 < deliver c 1 m1 q"),
+    ("PRIO-002", stocked(3, 3) + got("m2:3")),
+    ("PRIO-003", stocked(5, 9, 5) + got("m2:9")),
+    ("PRIO-003", stocked(5, 9, 5) + got("m1:5", "m3:5")),
+    ("PRIO-004", stocked(0, None) + got("m2:None")),
+    ("PRIO-004", stocked(None, 0) + got("m2:0")),
+    ("PRIO-005", BOTH_BACK + GET.format("m1", of(1))),
+    ("PRIO-006", DECLARE.format(256) + "1 < declare-ok q"),
+    ("PRIO-006", DECLARE.format(-1) + "1 < declare-ok q"),
+    ("PRIO-006", DECLARE.format("many") + "1 < declare-ok q"),
+    ("PRIO-007", CONSUMES + "- deadline replies"),
+]
+LATE = '8 > publish q m3 with={"priority":5} \n 8 < ack 3 \n'
+LAWFUL = {
+    "a higher one that came while others were taken": (
+        stocked(1, 1) + got("m1:1") + LATE + "1 > get q no_ack \n 1 < get-ok 2 m2 q " + of(1)
+    ),
+    "a higher one that came after a consumer": (
+        QUEUE
+        + "1 > consume q c no_ack \n 1 < consume-ok c \n"
+        + stocked(1, 5).removeprefix(QUEUE)
+        + f"1 < deliver c 1 m1 q {of(1)} \n 1 < deliver c 2 m2 q {of(5)}"
+    ),
+    "another one has taken it": stocked(1, 3) + "@consume 2 q c no_ack \n" + got("m1:1"),
+    "a quorum queue": stocked(1, 3).replace("classic x-max-priority=5", "quorum") + got("m1:1", "m2:3"),
+    "a queue without priorities": stocked(1, 3).replace("x-max-priority=5", "") + got("m1:1", "m2:3"),
+    "a queue with a maximum of 0": stocked(1, 3).replace("priority=5", "priority=0") + got("m1:1", "m2:3"),
+    "the largest maximum": DECLARE.format(255) + "1 < declare-ok q",
+    "a maximum of a quorum queue": DECLARE.replace("classic", "quorum").format(7)
+    + "1 < closed 406 50 10 no \n 1 > closed-ok",
+}

@@ -1,0 +1,54 @@
+"""SAC: sound and broken histories of queues that serve one consumer at a time."""
+
+from __future__ import annotations
+
+from tests.support.tables import test_broken, test_lawful, test_sound
+
+__all__ = ["test_broken", "test_lawful", "test_sound"]
+
+QUEUE = "@queue q classic x-single-active-consumer=true \n"
+TWO = QUEUE + "@consume 1 q a \n @consume 2 q b \n"
+LIMITED = QUEUE + "@open 1 \n 1 > qos 2 \n 1 < qos-ok \n 1 > consume q a \n 1 < consume-ok a \n @consume 2 q b \n"
+TO_A, TO_B = "1 < deliver a {} {} q \n", "2 < deliver b {} {} q \n"
+FIRST = "@stock q m1 \n" + TO_A.format(1, "m1")
+SECOND = "@stock q m2 \n"
+CANCELLED = "1 > cancel a \n 1 < cancel-ok a \n"
+CLOSED = "1 > close \n 1 < close-ok \n"
+HELD = "@stock q m1 m2 m3 \n" + TO_A.format(1, "m1") + TO_A.format(2, "m2")
+NEXT = "2 < deliver b {} {} q redelivered \n"
+EXCLUSIVE = "@open 1 \n 1 > consume q a exclusive \n"
+SOUND = {
+    "SAC-001": TWO + FIRST + SECOND + TO_A.format(2, "m2"),
+    "SAC-002": TWO + FIRST + CANCELLED + SECOND + TO_B.format(1, "m2"),
+    "SAC-003": TWO + FIRST + CLOSED + NEXT.format(1, "m1"),
+    "SAC-004": QUEUE + EXCLUSIVE + "1 < closed 403 60 20 no \n 1 > closed-ok",
+    "SAC-005": LIMITED + HELD + "1 > ack 1 \n" + TO_A.format(3, "m3"),
+    "SAC-006": LIMITED + HELD + CLOSED + NEXT.format(1, "m1") + NEXT.format(2, "m2") + TO_B.format(3, "m3"),
+}
+BROKEN = [
+    ("SAC-001", TWO + FIRST + SECOND + TO_B.format(1, "m2")),
+    ("SAC-002", TWO + FIRST + CANCELLED + SECOND + "- deadline replies"),
+    ("SAC-003", TWO + FIRST + CLOSED + "- deadline replies"),
+    ("SAC-004", QUEUE + EXCLUSIVE + "1 < consume-ok a"),
+    ("SAC-004", TWO + EXCLUSIVE.replace("1 ", "3 ") + "3 < consume-ok a"),
+    ("SAC-005", LIMITED + HELD + TO_B.format(1, "m3")),
+    ("SAC-006", LIMITED + HELD + CLOSED + TO_B.format(1, "m3") + NEXT.format(2, "m1")),
+]
+LAWFUL = {
+    "the former is about to leave": TWO + FIRST + "1 > cancel a \n" + SECOND + TO_B.format(1, "m2"),
+    "the former has been cancelled": TWO + FIRST + CANCELLED + SECOND + TO_B.format(1, "m2"),
+    "the first is served late": TWO + "@stock q m1 m2 \n" + TO_B.format(1, "m1") + TO_B.format(2, "m2"),
+    "a former that was cancelled leaves later": (
+        LIMITED + HELD + CANCELLED + TO_B.format(1, "m3") + CLOSED + NEXT.format(2, "m1") + NEXT.format(3, "m2")
+    ),
+    "a get is no consumer": LIMITED + HELD + "@open 3 \n 3 > get q \n 3 < get-ok 1 m3 q",
+    "a quorum queue with a priority": (
+        QUEUE.replace("classic", "quorum")
+        + "@consume 1 q a \n @open 2 \n 2 > consume q b x-priority=5 \n 2 < consume-ok b \n"
+        + FIRST
+        + SECOND
+        + "2 < deliver b 1 m2 q"
+    ),
+    "an exclusive consumer of a quorum queue": QUEUE.replace("classic", "quorum") + EXCLUSIVE + "1 < consume-ok a",
+    "nobody waits": TWO + FIRST + CANCELLED + "2 > cancel b \n 2 < cancel-ok b \n" + SECOND + "- deadline replies",
+}
