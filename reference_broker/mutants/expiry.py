@@ -1,268 +1,141 @@
-"""Messages and queues that live too long, or not long enough."""
+"""Wrong clocks: whose deliveries time out and when, what becomes of them, and what a revived consumer has ahead of it.
+
+Which level of timeouts counts, and who is told, is in `timeouts`.
+"""
 
 from __future__ import annotations
 
-import re
+from collections import deque
 
-import codec
 from codec import methods as m
-from codec.values import FieldTable
+from codec.errors import ReplyCode
 from reference_broker import basic
-from reference_broker.arguments import QueueArguments
-from reference_broker.channel import Channel
-from reference_broker.message import Entry, Message
-from reference_broker.mutants.binding import Handle, handling
+from reference_broker.channel import Channel, Fate
+from reference_broker.errors import ConnectionException
+from reference_broker.message import Entry
 from reference_broker.mutants.kinds import changes, handles, memory, replaces
 from reference_broker.parts import Parts
 from reference_broker.prefetch import Consumer
-from reference_broker.queue import Queue
-from reference_broker.vhost import VirtualHost
-
-ISSUES = "https://github.com/{}/issues/{}"
-LATE = 0.5
-"""Seconds."""
-
-
-def lives(queue: Queue, message: Message) -> tuple[float | None, float | None]:
-    """In seconds: the message's own time, and its queue's."""
-    own = message.header.expiration
-    return (None if own is None else int(own) / 1000), queue.settings.message_ttl
-
-
-def until(queue: Queue, life: float | None) -> float | None:
-    """When what lives for so long expires; None: never."""
-    queue.expiring = queue.expiring or life is not None
-    return None if life is None else queue.vhost.clock.now + life
-
-
-# -- which time counts
-
-
-@replaces("queue.expiry", "expiry.own-unread", "a message's expiration is passed over", "TTL-001", "TTL-003")
-def own_unread(self: Queue, message: Message) -> float | None:
-    return until(self, lives(self, message)[1])
-
-
-@replaces("queue.expiry", "expiry.queue-s-unread", "x-message-ttl is passed over", "TTL-002", "TTL-003")
-def queue_s_unread(self: Queue, message: Message) -> float | None:
-    return until(self, lives(self, message)[0])
-
-
-@replaces("queue.expiry", "expiry.own-first", "a message's own time counts before its queue's", "TTL-003")
-def own_first(self: Queue, message: Message) -> float | None:
-    own, shared = lives(self, message)
-    return until(self, shared if own is None else own)
-
-
-@replaces("queue.expiry", "expiry.queue-s-first", "the queue's time counts before a message's own", "TTL-003")
-def queue_s_first(self: Queue, message: Message) -> float | None:
-    own, shared = lives(self, message)
-    return until(self, own if shared is None else shared)
-
-
-@replaces("queue.expiry", "expiry.larger-counts", "of two times the larger counts", "TTL-003")
-def larger_counts(self: Queue, message: Message) -> float | None:
-    known = [life for life in lives(self, message) if life is not None]
-    return until(self, max(known, default=None))
-
-
-# -- when it is over
-
-
-@replaces("queue.expiry", "expiry.late", "messages expire half a second late", "TTL-001", "TTL-002")
-def late(self: Queue, message: Message) -> float | None:
-    expires = Queue.expiry(self, message)
-    return None if expires is None else expires + LATE
-
-
-@replaces("queue.expiry", "expiry.half", "messages expire after half their time", "TTL-004")
-def half(self: Queue, message: Message) -> float | None:
-    now, expires = self.vhost.clock.now, Queue.expiry(self, message)
-    return None if expires is None else now + (expires - now) / 2
-
-
-@changes("expiry.from-the-declaration", "times of messages count from the declaration of their queue", "TTL-004")
-def from_the_declaration(parts: Parts) -> None:
-    below = parts.vhost
-
-    def add_queue(
-        self: VirtualHost,
-        name: str,
-        durable: bool,
-        auto_delete: bool,
-        owner: object,
-        table: FieldTable,
-        settings: QueueArguments,
-    ) -> Queue:
-        queue = below.add_queue(self, name, durable, auto_delete, owner, table, settings)  # type: ignore[arg-type]
-        memory(queue, "made", lambda: self.clock.now)
-        return queue
-
-    def expiry(self: Queue, message: Message) -> float | None:
-        expires, now = Queue.expiry(self, message), self.vhost.clock.now
-        return None if expires is None else expires - now + memory(self, "made", lambda: now)
-
-    parts.override("vhost", add_queue=add_queue)
-    parts.override("queue", expiry=expiry)
-
-
-@replaces("queue.expire", "expiry.all-at-once", "all messages go when the first expires", "TTL-004")
-def all_at_once(self: Queue, *, overdue: bool = False) -> None:
-    before = len(self.ready)
-    Queue.expire(self, overdue=overdue)
-    if len(self.ready) < before and not overdue:
-        while self.ready:
-            self.die(self.ready.pop(), "expired")
-
-
-# -- who looks, and when
-
-
-@changes(
-    "expiry.wait-for-a-consumer",
-    "messages expire only when somebody asks for them",
-    "TTL-005",
-    field=ISSUES.format("rabbitmq/rabbitmq-server", 10617),
-)
-def wait_for_a_consumer(parts: Parts) -> None:
-    def woken(self: Queue) -> None:
-        self.wake_at = None
-
-    def count(self: Queue) -> int:
-        return len(self.ready)
-
-    parts.override("queue", woken=woken, count=count)
-
-
-@replaces("queue.expire", "expiry.behind-the-head", "what expires behind another is delivered after it", "TTL-006")
-def behind_the_head(self: Queue, *, overdue: bool = False) -> None:
-    now = self.vhost.clock.now
-    if self.ready and (self.ready.head().expires or now) > now:
-        for entry in self.ready.entries():
-            entry.expires = None
-    if not overdue:
-        Queue.expire(self)
-
-
-@changes("expiry.unlooked-at-in-turn", "a consumer gets what expired behind what it got", "TTL-006")
-def unlooked_at_in_turn(parts: Parts) -> None:
-    def expire(self: Queue, *, overdue: bool = False) -> None:
-        if not overdue:
-            Queue.expire(self)
-
-    parts.override("queue", expire=expire)
-
-
-# -- given back
-
-
-@replaces("queue.put_back", "expiry.age-forgotten", "a message that is given back starts its time anew", "TTL-007")
-def age_forgotten(self: Queue, entry: Entry) -> None:
-    entry.expires = self.expiry(entry.message)
-    Queue.put_back(self, entry)
-
-
-@replaces("queue.put_back", "expiry.immortal-once-seen", "what was delivered once never expires", "TTL-007")
-def immortal_once_seen(self: Queue, entry: Entry) -> None:
-    entry.expires = None
-    Queue.put_back(self, entry)
-
-
-# -- no time at all
-
-
-@replaces("queue.expiry", "expiry.zero-is-none", "a time to live of 0 is taken for none", "TTL-008")
-def zero_is_none(self: Queue, message: Message) -> float | None:
-    expires = Queue.expiry(self, message)
-    return None if expires == self.vhost.clock.now else expires
-
-
-@replaces("queue.publish", "expiry.zero-finds-nobody", "what lives for no time expires before any consumer", "TTL-008")
-def zero_finds_nobody(self: Queue, message: Message) -> bool:
-    return 0 in lives(self, message) or Queue.publish(self, message)
-
-
-# -- times that are none
-
-
-def without(header: codec.Header, expiration: str | None) -> codec.Header:
-    properties = {name: value for name, value in header.properties().items() if name != "expiration"}
-    more = {} if expiration is None else {"expiration": expiration}
-    return codec.header(header.channel, header.body_size, **properties, **more)
-
-
-@handles(m.BasicPublish, "expiry.words-are-none", "an expiration that is no number is passed over", "TTL-009")
-def words_are_none(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
-    if header.expiration is not None and not re.fullmatch(r"\d+", header.expiration):
-        header = without(header, None)
-    basic.publish(channel, method, header, body)
-
-
-@handles(m.BasicPublish, "expiry.words-begin-with-it", "of an expiration the beginning is read", "TTL-009")
-def words_begin_with_it(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
-    number = re.match(r"\d+", header.expiration or "")
-    basic.publish(channel, method, without(header, number[0]) if number else header, body)
-
-
-# -- queues
-
-
-@replaces("vhost.watch_expiry", "expiry.queues-stay", "queues that nobody uses stay", "TTL-010")
-def queues_stay(self: VirtualHost, queue: Queue) -> None:
-    pass
-
-
-@replaces("vhost.watch_expiry", "expiry.messages-keep-it", "a queue with messages does not go", "TTL-010")
-def messages_keep_it(self: VirtualHost, queue: Queue) -> None:
-    life = queue.settings.expires
-    if queue.ready and life is not None:
-        self.clock.at(self.clock.now + life, self.watch_expiry, queue)
-    else:
-        VirtualHost.watch_expiry(self, queue)
+from reference_broker.timeouts import ARGUMENT, Line, Timeouts, too_late
+from reference_broker.unacked import Delivery
+
+IMPATIENCE = 0.01
+"""Seconds after which a revived consumer times out again."""
+VISIBILITY = 0.2
+"""Seconds after which a held message of a classic queue is shown again: shorter than any timeout in the suite."""
 
 
 @replaces(
-    "vhost.watch_expiry",
-    "expiry.lease-from-the-declaration",
-    "the time of a queue counts from its declaration, whoever uses it",
-    "TTL-011",
-    field=ISSUES.format("cloudamqp/lavinmq", 924),
+    "channel.settle",
+    "expiry.reset-by-any-settlement",
+    "each settlement of a consumer starts the clocks of its others anew",
+    "TMO-002",
+    "TMO-007",
+    "TMO-019",
 )
-def lease_from_the_declaration(self: VirtualHost, queue: Queue) -> None:
-    queue.used_at = memory(queue, "made", lambda: self.clock.now)
-    VirtualHost.watch_expiry(self, queue)
+def reset_by_any_settlement(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+    for consumer in {one.consumer: None for one in deliveries}:
+        line = self.timeouts.lines.get(consumer) if consumer is not None else None
+        if line is not None and line.timeout is not None:
+            due = self.vhost.clock.now + line.timeout
+            line.waiting = deque((due, one) for _, one in line.waiting)
+    Channel.settle(self, deliveries, fate)
 
 
-@replaces("queue.get", "expiry.get-is-no-use", "a get does not start the time of a queue anew", "TTL-011")
-def get_is_no_use(self: Queue) -> Entry | None:
-    used_at, entry = self.used_at, Queue.get(self)
-    self.used_at = used_at
-    return entry
+@changes("expiry.automatic-too", "automatic deliveries time out like any others", "TMO-019")
+def automatic_too(parts: Parts) -> None:
+    def join(self: Timeouts, consumer: Consumer, own: int | None) -> None:
+        Timeouts.join(self, consumer, own)
+        if consumer.no_ack and self.watches(consumer.queue):
+            memory(self, "automatic", dict)[consumer] = self.effective(consumer.queue, own)
+
+    def deliver(self: Channel, consumer: Consumer, entry: Entry) -> None:
+        Channel.deliver(self, consumer, entry)
+        timeout = memory(self.timeouts, "automatic", dict).get(consumer)
+        if timeout is not None:
+            self.vhost.clock.at(self.vhost.clock.now + timeout, lambda: over(self, consumer))
+
+    def over(channel: Channel, consumer: Consumer) -> None:
+        if not channel.closing and channel.consumers.get(consumer.tag) is consumer:
+            channel.timeouts.tell(consumer)
+
+    parts.override("timeouts", join=join)
+    parts.override("channel", deliver=deliver)
 
 
-@replaces("queue.leave", "expiry.end-is-no-use", "the time of a queue runs while it has consumers", "TTL-011")
-def end_is_no_use(self: Queue, consumer: Consumer) -> None:
-    used_at = self.used_at
-    Queue.leave(self, consumer)
-    self.used_at = used_at
+@changes("expiry.kept-for-the-former", "what timed out is kept for the consumer that had it", "TMO-006")
+def kept_for_the_former(parts: Parts) -> None:
+    def give_back(self: Timeouts, delivery: Delivery) -> None:
+        if delivery.consumer is None:
+            Timeouts.give_back(self, delivery)
+        else:
+            memory(self, "kept", list).append(delivery)
+
+    def settled(self: Timeouts, delivery: Delivery) -> None:
+        for one in [one for one in memory(self, "kept", list) if one.consumer is delivery.consumer]:
+            memory(self, "kept", list).remove(one)
+            Timeouts.give_back(self, one)
+            one.queue.settle_down()
+        Timeouts.settled(self, delivery)
+
+    parts.override("timeouts", give_back=give_back, settled=settled)
 
 
-@handling((m.QueueDeclare,), "expiry.declaring-is-no-use", "a second declaration is no use of a queue", "TTL-011")
-def declaring_is_no_use(channel: Channel, method: m.QueueDeclare, below: Handle) -> None:
-    queue = channel.vhost.queues.get(method.queue)
-    used_at = queue.used_at if queue is not None else 0.0
-    below(channel, method)
-    if queue is not None:
-        queue.used_at = used_at
+@changes("expiry.revived-for-a-moment", "a consumer that was revived times out again at once", "TMO-019", "TMO-012")
+def revived_for_a_moment(parts: Parts) -> None:
+    def settled(self: Timeouts, delivery: Delivery) -> None:
+        if delivery.consumer is not None:
+            memory(self, "revived", set).add(delivery.consumer)
+        Timeouts.settled(self, delivery)
+
+    def line_of(self: Timeouts, delivery: Delivery) -> Line | None:
+        line = Timeouts.line_of(self, delivery)
+        if line is not None and line.timeout and line.consumer in memory(self, "revived", set):
+            line.timeout = min(line.timeout, IMPATIENCE)
+        return line
+
+    parts.override("timeouts", settled=settled, line_of=line_of)
 
 
-@replaces("vhost.watch_expiry", "expiry.consumers-keep-nothing", "a queue expires with consumers at it", "TTL-012")
-def consumers_keep_nothing(self: VirtualHost, queue: Queue) -> None:
-    life = queue.settings.expires
-    if life is None or queue.deleted:
-        return
-    if queue.used_at + life <= self.clock.now:
-        for consumer in self.delete_queue(queue)[1]:
-            consumer.channel.cancelled(consumer)
-    else:
-        self.clock.at(queue.used_at + life, self.watch_expiry, queue)
+@replaces("timeouts.close", "expiry.look-closes-the-connection", "the channel's look costs the connection", "TMO-024")
+def look_closes_the_connection(self: Timeouts, timeout: int) -> None:
+    text = too_late(self.channel, timeout).text
+    self.channel.connection.close(ConnectionException(ReplyCode.PRECONDITION_FAILED, text), (0, 0))
+
+
+@replaces("timeouts.tick_later", "expiry.never-looks", "the channel never looks", "TMO-024")
+def never_looks(self: Timeouts) -> None:
+    pass
+
+
+@handles(m.BasicConsume, "expiry.negative-is-none", "a negative timeout of a consumer is taken for none", "TMO-023")
+def negative_is_none(channel: Channel, method: m.BasicConsume) -> None:
+    method.arguments = [one for one in method.arguments if one[0] != ARGUMENT or not negative(one[2])]
+    basic.consume(channel, method)
+
+
+def negative(value: object) -> bool:
+    return isinstance(value, int) and value < 0
+
+
+@changes(
+    "expiry.shown-again",
+    "a classic queue shows a message again that a client holds for a moment",
+    "MODE-001",
+    "TMO-001",
+)
+def shown_again(parts: Parts) -> None:
+    below = parts.timeouts
+
+    def began_with(self: Timeouts, delivery: Delivery) -> None:
+        below.began_with(self, delivery)
+        if delivery.queue.quorum is None:
+            self.clock.at(self.clock.now + VISIBILITY, lambda: show(self, delivery))
+
+    def show(self: Timeouts, delivery: Delivery) -> None:
+        if self.out(delivery) and not delivery.queue.deleted:
+            delivery.queue.put_back(delivery.entry)
+            delivery.lost = True
+            delivery.queue.settle_down()
+
+    parts.override("timeouts", began_with=began_with)

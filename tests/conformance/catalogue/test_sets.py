@@ -80,7 +80,7 @@ def test_sets_are_joined_and_cut_by_patterns_and_level() -> None:
 
 
 def test_an_unknown_set_is_named_with_those_that_there_are() -> None:
-    with pytest.raises(sets.UnknownSet, match=r"'guide-1' \(did you mean guides-1\?\); sets are guides-1, protocol-1"):
+    with pytest.raises(sets.UnknownSet, match=r"'guide-1' \(did you mean guides-1\?\); sets are extensions-1"):
         sets.named("guide-1")
 
 
