@@ -52,6 +52,7 @@ NAMES: Mapping[str, str] = {
     "frame-max-below-8192": "the client agrees to frames of 4096 octets or more, and fewer than 8192",
     "last-queue-elsewhere": "the empty name is used on a channel that declared no queue, and another channel did",
     "long-queue-name": "a queue is declared or looked for whose name is longer than 127 octets",
+    "long-name-not-ascii": "a client declares a queue by a name of more than 127 octets, not all of them ASCII",
     "limited-declares-again": "a user with limited rights declares a queue or exchange that may be there already",
     "limited-names-dead-letters": "a user with limited rights declares a queue with a dead-letter exchange",
     "limited-names-alternate": "a user with limited rights declares an exchange with an alternate one",

@@ -289,6 +289,8 @@ def _declared(model: Model, connection: Connection, event: Event) -> Found:
     name, channel = event.queue or "", connection.channels.get(event.channel)
     if channel is not None and len(name.encode()) > USUAL_NAME:
         yield from _on(channel, "long-queue-name")
+        if not name.isascii():
+            yield from _on(channel, "long-name-not-ascii")
     known, arguments = model.queues.get(name), event.args.get("arguments") or {}
     if "passive" in event.flags:
         yield from _lingers(model, connection, event)

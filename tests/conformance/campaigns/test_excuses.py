@@ -41,6 +41,11 @@ ALWAYS = {"settlements-kept-back", "name-used-again", "get-meets-deletion"}
 SELDOM = {(name, "get-meets-deletion") for name in ("rabbitmq-3.8", "rabbitmq-3.10", "rabbitmq-4.0")}
 """Versions on which it is a race all the same."""
 IMITATE = {
+    "headers.floats-fail",
+    "octets.weight-unseen",
+    "naming.nothing-deleted",
+    "naming.nothing-unbound",
+    "naming.refusals-that-do-not-fit",
     "errors.crossing-close-unanswered",
     "cancel.client-answer-crashes",
     "prefetch.consumer-limit-clears",
@@ -196,6 +201,10 @@ def test_a_broker_that_errs_elsewhere_is_found_beside_what_is_listed_of_lavinmq(
         "replies.second-requester",
         "replies.address-by-tag",
         "single.exclusive-joins",
+        "naming.nothing-deleted",
+        "naming.nothing-unbound",
+        "naming.refusals-that-do-not-fit",
+        "octets.weight-unseen",
     ],
 )
 def test_what_is_listed_of_lavinmq_is_excused(mutant: str) -> None:
