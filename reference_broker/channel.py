@@ -146,7 +146,8 @@ class Channel:
     def publish(self, exchange: str, message: Message, mandatory: bool) -> bool:
         """Route a message, return it if need be; was it accepted everywhere?"""
         routed, accepted = self.vhost.publish(exchange, message)
-        if mandatory and not self.found_its_way(exchange, message, routed):
+        found = self.found_its_way(exchange, message, routed)
+        if mandatory and not found:
             self.give_back(exchange, message)
         return accepted
 

@@ -22,7 +22,6 @@ CORE = (
     "deadletter",
     "deliveries",
     "dialects.confirming",
-    "dialects.deadlettering",
     "dialects.declaring",
     "dialects.ending",
     "dialects.limiting",

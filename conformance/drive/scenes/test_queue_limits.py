@@ -69,6 +69,7 @@ def test_unused_and_empty_queues_are_deleted(stage: Stage) -> None:
 @rule("QUEUE-033", queue_types=CLASSIC)
 def test_what_is_switched_off(stage: Stage) -> None:
     """Twice, on two channels."""
+    stage.require("x-single-active-consumer")
     for _ in range(2):
         chosen(stage, stage.channel(), **{"x-single-active-consumer": False})
 

@@ -88,7 +88,7 @@ def sent(connection: Connection, event: Event) -> bool:
         return False
     if handshake.next:
         return _ahead(connection, event)
-    if method in OPENING:
+    if method in OPENING and not event.channel:
         _fail(connection, event, "CONN-018", f"{method} after connection.open", AGAIN, silent=not handshake.entered)
         return True
     return False

@@ -19,7 +19,7 @@ from conformance.oracle.model.records import ClientError, Copy, Publication
 if TYPE_CHECKING:
     from conformance.oracle.model.model import Model
 
-NOT_FOUND, PRECONDITION_FAILED = 404, 406
+ACCESS_REFUSED, NOT_FOUND, PRECONDITION_FAILED = 403, 404, 406
 EXPIRATION = re.compile(r'"expiration": "(.*?)"[,}]')
 MEANINGFUL = re.compile(r'"(?:headers|expiration|user_id|reply_to)"')
 """Properties for which a broker may refuse a publish, whatever its body is."""
@@ -45,7 +45,8 @@ def publish(model: Model, channel: Channel, event: Event) -> None:
             queue.overflow()
     wrong = _wrong(event, way)
     if wrong:
-        requests.fail_channel(channel, event, "CNF-019", *wrong, number=channel.published + 1 if channel.confirm else 0)
+        number = channel.published + 1 if channel.confirm else 0
+        requests.fail_channel(channel, event, "CNF-019", *wrong, number=number, also=_refusals(model, channel))
         return
     publication = _publication(channel, event)
     if channel.confirm:
@@ -73,6 +74,13 @@ def publish(model: Model, channel: Channel, event: Event) -> None:
             copy.queue.announce(copy)
     else:
         enter(channel, publication, event.seq)
+
+
+def _refusals(model: Model, channel: Channel) -> tuple[int, ...]:
+    """Codes of a broker that looks first at what a user may do, where that is not everything."""
+    connection, rights = channel.connection, model.topology.rights
+    held = rights.held(connection.user, connection.vhost, connection.entered)
+    return () if all(one.everything for one in held) and not connection.regranted else (ACCESS_REFUSED,)
 
 
 def enter(channel: Channel, publication: Publication, seq: int) -> None:

@@ -29,6 +29,9 @@ from conformance.oracle.topology.preconditions import (
     enter_mistake,
 )
 
+DECLARE = "queue.declare"
+"""A broker may have no room for more, and say so by 403: then only claims about rights are contradicted."""
+RIGHTS = "AUTH"
 OF_A_CHANNEL = ("CNF-016", "CNF-019", "TX-004", "TMO-001", "TMO-023")
 """Rules of this form whose mistakes the model finds by itself."""
 
@@ -126,10 +129,13 @@ def denied(fact: ClosedUnasked, notes: Notes) -> None:
     request = _blamed(fact.channel.pending(), ids_of(fact.event))
     connection = fact.channel.connection
     doubtful = connection.overheard or connection.unreadable or (request and request.seq < connection.regranted)
-    if doubtful and fact.event.args.get("reply_code") == ACCESS_REFUSED:
+    forbidden = fact.event.args.get("reply_code") == ACCESS_REFUSED
+    if doubtful and forbidden:
         return
     if request is not None and fact.suspect is None:
         for rule in request.claims:
+            if forbidden and request.method == DECLARE and not rule.startswith(RIGHTS):
+                continue
             notes.find(rule, fact.event, f"{request.method} is carried out", closing(fact.event.args), request.seq)
 
 

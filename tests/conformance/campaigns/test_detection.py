@@ -22,7 +22,8 @@ from conformance.drive.scenes.test_machines import SCHEDULERS
 from conformance.session.exits import Refused
 from reference_broker.mutants import MUTANTS
 from tools import trust
-from tools.pages.trust import PAGE, TITLE, elsewhere, with_row
+from tools.pages.field_bugs import elsewhere
+from tools.pages.trust import PAGE, TITLE, with_row
 
 ZERO = "tags.start-at-zero"
 
@@ -227,12 +228,12 @@ def test_a_mutant_that_cannot_be_run_is_wrong_use(
 
 def test_field_bugs_are_imitated_or_a_reason_is_given() -> None:
     imitated = {mutant.field for mutant in MUTANTS.values() if mutant.field}
-    others = [bug["link"] for bug in elsewhere()]
+    others = [link for report in elsewhere() for link in report.links]
     assert len(imitated) >= 12
     assert all(link.startswith("https://") for link in (*imitated, *others))
     assert len(set(others)) == len(others)
     assert not imitated & set(others)
-    assert all(bug["says"] and bug["reason"] for bug in elsewhere())
+    assert all(report.says and report.reason for report in elsewhere())
 
 
 def test_a_field_bug_is_found_when_all_its_imitations_are() -> None:

@@ -41,6 +41,7 @@ ALWAYS = {"settlements-kept-back", "name-used-again", "get-meets-deletion"}
 SELDOM = {(name, "get-meets-deletion") for name in ("rabbitmq-3.8", "rabbitmq-3.10", "rabbitmq-4.0")}
 """Versions on which it is a race all the same."""
 IMITATE = {
+    "headers.no-number-is-zero",
     "headers.floats-fail",
     "octets.weight-unseen",
     "naming.nothing-deleted",
