@@ -175,6 +175,8 @@ def _copy(channel: Channel, event: Event, queue: Queue, publication: Publication
     copy.indeterminate = channel.indeterminate
     if '"expiration"' in event.arguments:
         copy.unowed = True
+        if queue.dead_letters is not None:
+            queue.dead_letters.opaque = True  # it gets the message when that expires
     if '"priority"' in event.arguments:
         queue.unordered = True
     return copy

@@ -229,8 +229,13 @@ def test_a_real_broker_refuses_too(change: tuple[str, str], layer: str, refused:
     assert f"({layer})" in refused(3, "run", str(url).replace(*change))
 
 
+MESSAGES = b"\x00\x3c\x00\x3c", b"\x00\x3c\x00\x47"
+"""basic.deliver, basic.get-ok."""
+
+
 class Gateway:
-    """A TCP relay before a broker. After so many connections it drops them all; `gone`: and takes no more."""
+    """A TCP relay before a broker. After so many answers with a message it drops all connections; `gone`: and takes no
+    more."""
 
     def __init__(self, port: int, until: int, *, gone: bool) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -245,7 +250,6 @@ class Gateway:
                 client, _ = self._listener.accept()
                 broker = socket.create_connection(("127.0.0.1", self._to))
                 self._ends += [client, broker]
-                self._left -= 1
                 threading.Thread(target=self._relay, args=(client, broker, False), daemon=True).start()
                 threading.Thread(target=self._relay, args=(broker, client, True), daemon=True).start()
 
@@ -253,9 +257,10 @@ class Gateway:
         with contextlib.suppress(OSError):
             while data := source.recv(65536):
                 target.sendall(data)
-                if answers and self._left == 0 and b"\x00\x32\x00\x0b" in data:  # queue.declare-ok
+                if answers and any(method in data for method in MESSAGES):
                     self._left -= 1
-                    self.drop()
+                    if self._left == 0:
+                        self.drop()
         for end in (source, target):
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
@@ -286,7 +291,7 @@ def test_a_broker_that_closes_half_way(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    gateway = Gateway(broker.port, 26, gone=gone)
+    gateway = Gateway(broker.port, 30, gone=gone)
     words = ["run", gateway.url, "--rules", "ACK-00*", "--depth", "smoke"]
     code = main([*words, "--recording", str(tmp_path / "rec"), "--report", str(tmp_path / "out")])
     gateway.close()

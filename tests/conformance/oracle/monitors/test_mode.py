@@ -216,3 +216,18 @@ def test_dead_letters_come_as_they_were_discarded_and_not_as_they_stood(play) ->
 def test_what_a_commit_discards_has_any_order(play) -> None:
     discarded = "1 > select \n 1 < select-ok \n 1 > reject 3 \n 1 > reject 1 \n 1 > commit \n 1 < commit-ok"
     assert play(BURIED.format(discarded) + "@drain d m1 m3").broken == []
+
+
+def test_what_expires_comes_to_the_queue_of_dead_letters_by_itself(play) -> None:
+    history = """
+        @queue d
+        @queue q classic x-dead-letter-exchange= x-dead-letter-routing-key=d
+        @open 1
+        1 > publish q m1 EXPIRES
+        1 > get d no_ack
+        1 < get-empty
+        1 > delete d
+        1 < delete-ok says=1
+    """
+    assert play(history.replace("EXPIRES", 'with={"expiration":"50"}')).broken == []
+    assert play(history.replace("EXPIRES", "")).broken == ["MODE-008"]
