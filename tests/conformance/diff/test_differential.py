@@ -40,13 +40,13 @@ def test_a_wrong_broker_and_a_right_one_answer_differently(tmp_path: Path) -> No
 
 
 def test_what_machines_alone_have_seen_is_shown_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def requeueing(wanted: Sequence[str], profile: Profile, depth: str) -> list[Play]:
-        return [one for one in plays_for(wanted, profile, depth) if one.key == "requeueing[lockstep]-classic"]
+    def settling(wanted: Sequence[str], profile: Profile, depth: str) -> list[Play]:
+        return [one for one in plays_for(wanted, profile, depth) if one.key == "settlement[lockstep]-classic"]
 
-    monkeypatch.setattr(differential, "plays_for", requeueing)
-    wrong = "documented+requeue.at-head"
-    found = explained(tmp_path, 1, wrong, "documented", "--rules", "RQ-001")["disagreements"]
-    assert {one["scene"] for entry in found for one in entry["rules"]} == {"requeueing[lockstep]"}
+    monkeypatch.setattr(differential, "plays_for", settling)
+    wrong = "documented+settle.reject-always-requeues"
+    found = explained(tmp_path, 1, wrong, "documented", "--rules", "MODE-005")["disagreements"]
+    assert {one["scene"] for entry in found for one in entry["rules"]} == {"settlement[lockstep]"}
     assert all(len(set(map(tuple, entry["answers"].values()))) == 2 for entry in found)
 
 
