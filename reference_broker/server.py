@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 ClockKind = Literal["real", "virtual", "elastic"]
 """Elastic is real time that can be made to pass faster."""
+CATCHING_UP = 1_000
+"""Turns at most in which what was put off is done before time passes."""
 
 
 class Server:
@@ -103,8 +105,12 @@ class Server:
             logger.exception("a defect in the broker, in something that was due")
 
     def advance(self, seconds: float, peers: bool = False) -> None:
-        """Let time pass at once; that of peers, too?"""
+        """Let time pass at once; that of peers, too? What is put off is done before: nobody is idle for so long."""
         self.move()
+        for _ in range(CATCHING_UP):
+            if not self.broker.dirty:
+                break
+            self.flush()
         if peers:
             self.peers_ahead += seconds
             self.broker.peers_clock.move_to(self.broker.peers_clock.now + seconds)
