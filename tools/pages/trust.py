@@ -39,8 +39,8 @@ names breaks on at least four of five seeds, in a check that the correct broker 
 real sockets. *Histories* is the largest number of histories that it took until the rule broke.
 `amqp-conformance run --mutant NAME` shows a mutant; `amqp-conformance mutants hunt` repeats the measurement.
 
-The first table is about the last whole campaign. Mutants that came later have rows below, but are not counted in it. Behind
-each rule stands on how many seeds it broke: a later row with (1) was measured with one seed alone.
+The first table is about the last whole campaign. Mutants that came later have rows below, but are not counted in it.
+Behind each rule stands on how many seeds it broke: a later row with (1) was measured with one seed alone.
 """
 
 
