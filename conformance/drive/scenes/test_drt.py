@@ -29,13 +29,14 @@ def requester(stage: Stage, connection: RawConnection | None = None, tag: str | 
 
 
 def address_of(stage: Stage, channel: Channel) -> str:
-    """Lets it ask for something; the address that its request carries."""
-    queue = stage.queue()
-    channel.publish(queue, properties=ASKING)
+    """Lets it ask for something; the address that its request carries. Older messages of the queue are taken too."""
+    queue, server = stage.queue(), stage.channel()
+    (request,) = channel.publish(queue, properties=ASKING)
     stage.barrier(channel)
-    stage.fetch(stage.channel(), queue, no_ack=True)
-    request = next(event for event in reversed(stage.events) if event.method == "basic.get-ok")
-    return str(json.loads(request.arguments)["properties"].get("reply_to") or "")
+    seen = len(stage.events)
+    while not (taken := [one for one in stage.events[seen:] if one.message == request]):
+        stage.fetch(server, queue, no_ack=True)
+    return str(json.loads(taken[-1].arguments)["properties"].get("reply_to") or "")
 
 
 def reply(stage: Stage, by: Channel, address: str, to: Channel, *, mandatory: bool = False) -> None:
