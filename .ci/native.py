@@ -130,11 +130,12 @@ def copied(build: Path) -> list[str]:
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
     for room in ROOMS:
-        (package / room).mkdir()
-        for path in sorted((ROOT / "conformance" / "oracle" / room).glob("*.py")):
+        for path in sorted((ROOT / "conformance" / "oracle" / room).rglob("*.py")):
             if path.name != LEFT_OUT:
-                (package / room / path.name).write_text(rewritten(path.read_text("utf-8")), "utf-8")
-    return [str(path.relative_to(build)) for path in sorted(package.glob("*/*.py"))]
+                copy = package / path.relative_to(ROOT / "conformance" / "oracle")
+                copy.parent.mkdir(exist_ok=True)
+                copy.write_text(rewritten(path.read_text("utf-8")), "utf-8")
+    return [str(path.relative_to(build)) for path in sorted(package.glob("*/**/*.py"))]
 
 
 def compiled(build: Path) -> None:

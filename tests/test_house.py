@@ -14,9 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from conformance.catalogue import rules
 from tools.pages import house
 from tools.rooms import (
-    BY_FAMILY,
+    AREAS,
+    BY_AREA,
     DRIVE,
     ENTANGLED,
     FULL,
@@ -27,6 +29,7 @@ from tools.rooms import (
     SHIPPED,
     allowed,
     circles,
+    folder_of,
     graph,
     imports,
     module_name,
@@ -169,7 +172,26 @@ def test_a_circle_is_found() -> None:
 def test_no_folder_is_an_attic() -> None:
     held = Counter(str(path.parent.relative_to(ROOT)) for path in FILES)
     full = {folder for folder, files in held.items() if files > MOST}
-    assert full - set(BY_FAMILY) == set(FULL), "a folder holds at most 20 files, or has its reason in tools/rooms.py"
+    assert full == set(FULL), "a folder holds at most 20 files, or has its reason in tools/rooms.py"
+
+
+@pytest.mark.parametrize("family", rules.FAMILIES.values(), ids=lambda family: family.code)
+def test_a_family_lies_in_the_folder_of_its_area(family: rules.Family) -> None:
+    """Its rules, its judge, its scenes and its rows."""
+    area, code = folder_of(family), family.code.lower()
+    kinds = zip(BY_AREA, ("{}.toml", "{}*.py", "test_{}.py", "", "test_{}.py"), strict=True)
+    missing = [
+        f"{folder}/{area}/{name.format(code)}"
+        for folder, name in kinds
+        if name and not any((ROOT / folder / area).glob(name.format(code)))
+    ]
+    assert not missing, "a family lies in the folder of its area: " + ", ".join(missing)
+
+
+def test_no_other_folder_stands_beside_the_areas() -> None:
+    for room in BY_AREA[:-1]:
+        there = {path.parent.name for path in (ROOT / room).glob("*/*.*") if path.suffix in (".py", ".toml")}
+        assert there == set(AREAS), f"{room} has a folder for each area of tools/rooms.py"
 
 
 def test_the_plan_is_drawn_from_the_rooms() -> None:

@@ -12,6 +12,8 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from conformance.catalogue.rules import Family
+
 ROOT = Path(__file__).resolve().parents[1]
 OURS = ("codec", "conformance", "reference_broker", "reports", "tools", "tests", "benchmarks")
 SHIPPED = ("codec", "conformance", "reference_broker", "reports")
@@ -82,14 +84,31 @@ FULL: dict[str, str] = {
     "tests/reports": "one file for each page and step",
 }
 """Folders that hold more than `MOST` files, each with the reason."""
-BY_FAMILY = (
-    "conformance/drive/scenes",
+BY_AREA = (
+    "conformance/catalogue/rules",
     "conformance/oracle/monitors",
+    "conformance/drive/scenes",
     "reference_broker/mutants",
     "tests/conformance/oracle/monitors",
 )
-"""Folders with a file for each family of rules: they hold as many as there are."""
+"""Folders with a folder for each area, in which lies what its families have there."""
+AREAS = {
+    "deliveries": "Deliveries",
+    "requeueing": "Requeueing",
+    "consumers": "Consumers",
+    "publishing": "Publishing",
+    "contents": "Contents",
+    "connections": "Connections and rights",
+    "topology": "Names and routes",
+    "messages": "Messages",
+}
+"""The areas by their folders, as the families name them."""
 MOST = 20
+
+
+def folder_of(family: Family) -> str:
+    """Where the files of this family lie, in each of `BY_AREA`."""
+    return next(folder for folder, area in AREAS.items() if area == family.area)
 
 
 def python_files() -> list[Path]:

@@ -2,7 +2,8 @@
 
 A mutant is applied once, to the `Parts` a broker is made from: one method of one class, or one
 handler, is replaced. Nothing of it is on the path of a broker without mutants. Several may be applied
-together; each builds on what the earlier ones left. The files of this folder are found, one for each field of mutants.
+together; each builds on what the earlier ones left. The files of this folder are found, one for each field of
+mutants, in folders of the areas that their rules belong to.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from difflib import get_close_matches
 from reference_broker.mutants.kinds import ENTERED, Mutant
 from reference_broker.parts import Parts
 
-for _file in pkgutil.iter_modules(__path__):
-    importlib.import_module(f"{__name__}.{_file.name}")
-MUTANTS: Mapping[str, Mutant] = {mutant.name: mutant for file in sorted(ENTERED) for mutant in ENTERED[file]}
+for _file in pkgutil.walk_packages(__path__, f"{__name__}."):
+    importlib.import_module(_file.name)
+_files = sorted(ENTERED, key=lambda module: module.rpartition(".")[2])
+MUTANTS: Mapping[str, Mutant] = {mutant.name: mutant for file in _files for mutant in ENTERED[file]}
 """All mutants, by name, in the order of the files' names."""
 
 ALSO_CALLED = {"confirms.multiple-spans-nacked": "confirms.multiple-over-refused"}

@@ -28,7 +28,7 @@ PLAIN = "AMQP_CONFORMANCE_PLAIN"
 ROOMS = "model", "monitors"
 """What is compiled; the rest of SOURCES is what it was compiled against."""
 SOURCES = (
-    *(f"conformance/oracle/{room}/*.py" for room in ROOMS),
+    *(f"conformance/oracle/{room}/**/*.py" for room in ROOMS),
     "conformance/oracle/verdicts.py",
     "conformance/history/events.py",
     "conformance/catalogue/profiles/*.py",

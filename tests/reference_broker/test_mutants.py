@@ -14,7 +14,7 @@ from codec.errors import MalformedFrame
 from conformance.catalogue.rules import RULE_ID
 from reference_broker.message import Entry
 from reference_broker.mutants import MUTANTS, UnknownMutant, parts_with
-from reference_broker.mutants.modes import put_copy
+from reference_broker.mutants.deliveries.modes import put_copy
 from reference_broker.parts import HANDLERS, Parts
 from reference_broker.ready import Ready
 

@@ -10,24 +10,34 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tools.rooms import OURS, ROOMS, ROOT
+from conformance.catalogue import rules
+from tools.rooms import AREAS, BY_AREA, OURS, ROOMS, ROOT
 
 PAGE = ROOT / "ARCHITECTURE.md"
 BEGIN, END = "<!-- the rooms: drawn by tools.pages.house -->", "<!-- end of the rooms -->"
+SAME = "Rules, monitors, scenes, mutants and rows lie in folders of the same names, one for each area:"
 LEFT_OUT = ("tests", "benchmarks")
 
 
 def drawn(page: str) -> str:
     """The page with its listing as it is now."""
-    table = "\n".join(["| room | what it is | may know |", "|---|---|---|", *rows()])
+    rooms = ["| room | what it is | may know |", "|---|---|---|", *rows()]
+    table = "\n".join([*rooms, "", SAME, "", "| folder | area | families |", "|---|---|---|", *areas()])
     return re.sub(f"{BEGIN}.*{END}", lambda _: f"{BEGIN}\n{table}\n{END}", page, flags=re.DOTALL)
 
 
 def rows() -> Iterator[str]:
     for top in OURS:
         if top not in LEFT_OUT:
-            for door in sorted((ROOT / top).rglob("__init__.py")):
+            doors = sorted((ROOT / top).rglob("__init__.py"))
+            for door in (door for door in doors if str(door.parent.parent.relative_to(ROOT)) not in BY_AREA):
                 yield f"| {_name(door.parent)} | {_about(door)} | {_knows(door.parent)} |"
+
+
+def areas() -> Iterator[str]:
+    for folder, area in AREAS.items():
+        codes = [family.code for family in rules.FAMILIES.values() if family.area == area]
+        yield f"| `{folder}/` | {area} | {', '.join(codes)} |"
 
 
 def _name(folder: Path) -> str:

@@ -1,8 +1,8 @@
 """The rules as data, one TOML file for each family.
 
-Everything else in the project points here by rule id and repeats no rule text. Every TOML file of this folder is a
-family. `CATALOGUE` keeps the order in which a person would read it, from a single delivery tag to consumer timeouts:
-each family says its `place`.
+Everything else in the project points here by rule id and repeats no rule text. Every TOML file is a family. Families of
+one area lie in one folder; folders of that name hold their judges, scenes and mutants. `CATALOGUE` keeps the order in
+which a person would read it, from a single delivery tag to consumer timeouts: each family says its `place`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class UnknownRule(KeyError):
 
 def read(folder: Path) -> tuple[dict[str, Family], dict[str, Rule]]:
     """All families and rules of a folder, in reading order."""
-    found = sorted(map(family_of, folder.glob("*.toml")), key=lambda one: (one[0].place, one[0].code))
+    found = sorted(map(family_of, folder.rglob("*.toml")), key=lambda one: (one[0].place, one[0].code))
     if not found:
         raise BadCatalogue(f"{folder}: there is no family here")
     families = {family.code: family for family, _ in found}

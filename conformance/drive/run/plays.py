@@ -64,8 +64,9 @@ class Play:
 @cache
 def plays() -> tuple[Play, ...]:
     """All of them, scenes and machines."""
-    names = [module.name for module in pkgutil.iter_modules(suite.__path__, f"{suite.__name__}.")]
-    modules = [importlib.import_module(name) for name in names if ".test_" in name]
+    found = [module.name for module in pkgutil.walk_packages(suite.__path__, f"{suite.__name__}.")]
+    names = sorted((name for name in found if ".test_" in name), key=lambda name: name.rpartition(".")[2])
+    modules = [importlib.import_module(name) for name in names]
     return tuple(play for module in modules for play in _of(module))
 
 

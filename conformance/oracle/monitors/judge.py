@@ -25,11 +25,17 @@ APART = ("judge", "state")
 
 
 def enter_all() -> None:
-    """Imports all files of this folder, in the order of their names: importing one enters its functions into the
-    table, so that whoever adds a family adds its file and nothing else."""
-    for name in sorted(module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)])):
-        if name not in APART:
-            importlib.import_module(f"{__name__.rpartition('.')[0]}.{name}")
+    """Imports all files of this folder and of the areas in it, in the order of their names: importing one enters its
+    functions into the table, so that whoever adds a family adds its file and nothing else."""
+    package = __name__.rpartition(".")[0]
+    found = [module.name for module in pkgutil.walk_packages([str(Path(__file__).parent)], f"{package}.")]
+    for name in sorted(found, key=last_name):
+        if last_name(name) not in APART:
+            importlib.import_module(name)
+
+
+def last_name(module: str) -> str:
+    return module.rpartition(".")[2]
 
 
 enter_all()

@@ -14,9 +14,10 @@ from conformance.oracle.model.closing import ids_of
 from conformance.oracle.model.facts import Answered, ClosedUnasked, ConnectionFailed, Faulted, Overlooked, Unanswered
 from conformance.oracle.model.owed import CLOSE
 from conformance.oracle.model.records import Request
-from conformance.oracle.monitors import err, silence
-from conformance.oracle.monitors.ack import closing
-from conformance.oracle.monitors.err import NOT_IMPLEMENTED
+from conformance.oracle.monitors import silence
+from conformance.oracle.monitors.deliveries import err
+from conformance.oracle.monitors.deliveries.ack import closing
+from conformance.oracle.monitors.deliveries.err import NOT_IMPLEMENTED
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import BY_RULE, judges
 from conformance.oracle.topology.preconditions import (

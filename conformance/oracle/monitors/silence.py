@@ -15,11 +15,13 @@ from conformance.oracle.model.records import (
     WAITING,
     Copy,
 )
-from conformance.oracle.monitors import fate, route, slots
-from conformance.oracle.monitors.auto import of_channel, of_end
-from conformance.oracle.monitors.can import notified_neighbour, tag_of_former
+from conformance.oracle.monitors import fate
+from conformance.oracle.monitors.consumers import slots
+from conformance.oracle.monitors.consumers.can import notified_neighbour, tag_of_former
 from conformance.oracle.monitors.notes import Notes
+from conformance.oracle.monitors.requeueing.auto import of_channel, of_end
 from conformance.oracle.monitors.table import judges
+from conformance.oracle.monitors.topology import route
 
 BESIDE = frozenset({"QOS-003", "QOS-007", "QOS-010", "QOS-012", "QOS-013", "QOS-018", "QOS-019", "QOS-020"})
 """What a limit that was changed under a running consumer can be taken for; see QOS-004."""

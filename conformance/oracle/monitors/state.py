@@ -36,7 +36,7 @@ from typing import Any, Protocol
 
 from conformance.catalogue.profiles import Profile, QueueSemantics
 from conformance.oracle import model, monitors
-from conformance.oracle.monitors.judge import APART, Judge
+from conformance.oracle.monitors.judge import APART, Judge, last_name
 from conformance.oracle.topology import rights
 from conformance.oracle.topology import state as topology
 from conformance.oracle.verdicts import Judgement
@@ -165,8 +165,8 @@ def _shapes(package: str) -> dict[type, _Shape]:
 
 
 def _modules(package: ModuleType, apart: Collection[str]) -> list[str]:
-    found = sorted(name for _, name, _ in pkgutil.iter_modules(package.__path__) if name not in apart)
-    return [f"{package.__name__}.{name}" for name in found]
+    found = [module.name for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")]
+    return sorted((name for name in found if last_name(name) not in apart), key=last_name)
 
 
 def _package(kind: type[Judge]) -> str:

@@ -14,7 +14,7 @@ from conformance.oracle.model.channels import Channel
 from conformance.oracle.model.closing import ids_of
 from conformance.oracle.model.facts import ChannelClosed, ClosedUnasked, ConnectionFailed, Parted, Unlawful, Unrequested
 from conformance.oracle.monitors import fate
-from conformance.oracle.monitors.ack import closing
+from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import judges
 

@@ -49,7 +49,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_page_has_a_file_for_each_row_of_its_table() -> None:
     rows = re.findall(r"^\| `(.*?)` \|", PAGE, re.MULTILINE)
-    patterns = [re.sub("<family>", "name", row).replace("<idea>", "names") for row in rows]
+    invented = {"<family>": "name", "<idea>": "names", "<area>": "topology"}
+    patterns = [re.sub("<.*?>", lambda found: invented[found[0]], row) for row in rows]
     assert sorted(patterns) == sorted(FILES)
     assert {shlex.split(command)[1] for command, _ in COMMANDS} == {"explain", "run", "mutants", "-m"}
 

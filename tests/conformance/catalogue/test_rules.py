@@ -39,7 +39,7 @@ mutants = ["does it later"]
 
 
 def test_every_file_is_a_family_in_the_order_of_their_places() -> None:
-    files = {path.stem.upper() for path in Path(rules.__file__).parent.glob("*.toml")}
+    files = {path.stem.upper() for path in Path(rules.__file__).parent.rglob("*.toml")}
     assert set(rules.FAMILIES) == {rule.family for rule in rules.CATALOGUE.values()} == files
     places = [family.place for family in rules.FAMILIES.values()]
     assert places == sorted(places)

@@ -19,6 +19,7 @@ from conformance.drive.run.runner import perform
 from conformance.oracle.verdicts import Judgement
 from reference_broker import ReferenceBroker
 from reference_broker.mutants import MUTANTS
+from tools.rooms import folder_of
 
 JUDGED = [rule.id for rule in rules.CATALOGUE.values() if rule.status in ("judged", "characterised")]
 
@@ -92,7 +93,7 @@ def test_every_judged_rule_has_exactly_one_scene() -> None:
     played = Counter(rule for scene in SCENES for rule in scene.rules)
     wrong = [
         f"{rule}: {played[rule]} scenes are marked @rule({rule!r}), and there must be one, "
-        f"in conformance/drive/scenes/test_{rule.partition('-')[0].lower()}.py (docs/add-a-rule.md)"
+        f"in conformance/drive/scenes/{folder_of(rules.FAMILIES[rule.partition('-')[0]])}/ (docs/add-a-rule.md)"
         for rule in sorted({*JUDGED, *played})
         if played[rule] != (rule in JUDGED)
     ]

@@ -15,7 +15,7 @@ from conformance.catalogue import profiles
 from conformance.drive.drivers.raw import Target
 from conformance.drive.run.bench import Bench
 from conformance.drive.run.runner import run
-from conformance.drive.scenes import test_ack, test_err, test_mode
+from conformance.drive.scenes.deliveries import test_ack, test_err, test_mode
 from conformance.drive.stage import Stage
 from conformance.evidence.anatomy import Anatomy
 from conformance.history import events as ev

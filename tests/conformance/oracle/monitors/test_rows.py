@@ -1,6 +1,6 @@
 """Each judged rule has its rows in the playbook: a history in which it is held, and one that breaks it.
 
-The tables lie in the files of this folder, a file for each family (`tests.support.tables` says what they are).
+The tables lie in the folders of the areas, a file for each family (`tests.support.tables` says what they are).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import pytest
 
 from conformance.catalogue import rules
 from conformance.catalogue.rules import Rule
+from tools.rooms import folder_of
 
 FOLDER = Path(__file__).parent
 BINDING = ("must", "should")
@@ -20,7 +21,7 @@ BINDING = ("must", "should")
 def rows(name: str) -> set[str]:
     """The rules that have a row in a table of this name."""
     found: set[str] = set()
-    for path in sorted(FOLDER.glob("test_*.py")):
+    for path in sorted(FOLDER.rglob("test_*.py")):
         if f"\n{name} = " not in path.read_text(encoding="utf-8"):
             continue
         spec = spec_from_file_location(f"rows_of_{path.stem}", path)
@@ -35,7 +36,8 @@ def rows(name: str) -> set[str]:
 
 def wanted(rule: Rule, table: str, what: str) -> str:
     """What to do about a row that is not there."""
-    file = f"tests/conformance/oracle/monitors/test_{rule.family.lower()}.py"
+    folder = folder_of(rules.FAMILIES[rule.family])
+    file = f"tests/conformance/oracle/monitors/{folder}/test_{rule.family.lower()}.py"
     return f"{rule.id}: add a row to {table} in {file}, a history {what} (docs/add-a-rule.md, step 3)"
 
 

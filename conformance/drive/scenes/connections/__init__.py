@@ -1,0 +1,1 @@
+"""Connections and rights: handshakes, channels, frames, permissions, alarms."""

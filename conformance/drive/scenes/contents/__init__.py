@@ -1,0 +1,1 @@
+"""Contents: properties, bodies, gets and returns."""

@@ -1,0 +1,1 @@
+"""Names and routes: queues, exchanges, bindings, and where a message goes."""

@@ -1,0 +1,148 @@
+"""BIND: bindings made, made again, and removed, between what is there and what is not."""
+
+from __future__ import annotations
+
+from conformance.drive.scenes.marks import QueueType, rule
+from conformance.drive.scenes.props import confirming, reopen
+from conformance.drive.scenes.topology.test_exch import declared, delete
+from conformance.drive.stage import Stage
+
+CLASSIC: tuple[QueueType, ...] = ("classic",)
+
+
+def gone_queue(stage: Stage) -> str:
+    """A queue that has been deleted."""
+    queue = stage.queue()
+    stage.backstage(queue).delete(queue)
+    stage.quiesce()
+    return queue
+
+
+def gone_exchange(stage: Stage) -> str:
+    """An exchange that has been deleted."""
+    exchange = declared(stage)
+    delete(stage.backstage(), exchange)
+    stage.quiesce()
+    return exchange
+
+
+@rule("BIND-001")
+def test_binding_a_missing_queue(stage: Stage) -> None:
+    """To an exchange that is there; then the name is looked for."""
+    exchange, queue, channel = stage.exchange(), gone_queue(stage), stage.channel()
+    channel.bind(queue, exchange, "key")
+    reopen(stage, channel)
+    channel.declare(queue, passive=True)
+    stage.quiesce()
+
+
+@rule("BIND-002", queue_types=CLASSIC)
+def test_binding_to_a_missing_exchange(stage: Stage) -> None:
+    """A queue that is there; then the exchange is looked for."""
+    exchange, queue, channel = gone_exchange(stage), stage.queue(), stage.channel()
+    channel.bind(queue, exchange, "key")
+    reopen(stage, channel)
+    channel.find_exchange(exchange)
+    stage.quiesce()
+
+
+@rule("BIND-003", queue_types=CLASSIC)
+def test_binding_missing_exchanges(stage: Stage) -> None:
+    """The source is missing, then the destination."""
+    stage.require("exchange.bind")
+    there, gone, channel = declared(stage), gone_exchange(stage), stage.channel()
+    channel.bind_exchange(there, gone, "key")
+    reopen(stage, channel)
+    channel.bind_exchange(gone, there, "key")
+    stage.quiesce()
+
+
+@rule("BIND-004", queue_types=CLASSIC)
+def test_the_same_binding_again(stage: Stage) -> None:
+    """Of a queue, with and without arguments; of an exchange; then a message, which comes once."""
+    queue, exchange, channel = stage.queue(), stage.exchange(), confirming(stage)
+    for arguments in ({}, {"note": "red"}):
+        for _ in range(2):
+            channel.bind(queue, exchange, "key", arguments)
+            stage.quiesce()
+    if stage.offers("exchange.bind"):
+        source = stage.exchange()
+        for _ in range(2):
+            channel.bind_exchange(exchange, source, "key")
+            stage.quiesce()
+    channel.publish("key", exchange=exchange)
+    stage.quiesce()
+
+
+@rule("BIND-005", queue_types=CLASSIC)
+def test_unbinding_what_is_not_bound(stage: Stage) -> None:
+    """A queue that never was, one that is bound with another key, one that was unbound; and exchanges."""
+    queue, exchange = stage.queue(), declared(stage)
+    channel = stage.channel()
+    channel.unbind(queue, exchange, "key")
+    stage.bind(queue, exchange, "other")
+    channel.unbind(queue, exchange, "key")
+    stage.unbind(queue, exchange, "other")
+    channel.unbind(queue, exchange, "other")
+    stage.quiesce()
+    if stage.offers("exchange.bind"):
+        channel.unbind_exchange(exchange, declared(stage), "key")
+        stage.quiesce()
+
+
+@rule("BIND-006", queue_types=CLASSIC)
+def test_the_default_exchange_is_not_bound(stage: Stage) -> None:
+    """A queue is bound to it with another key, and unbound with its own name; an exchange, as source and as end."""
+    queue, exchange, channel = stage.queue(), declared(stage), stage.channel()
+    channel.bind(queue, "", "key")
+    reopen(stage, channel)
+    channel.unbind(queue, "", queue)
+    if stage.offers("exchange.bind"):
+        for ends in (("", exchange), (exchange, "")):
+            reopen(stage, channel)
+            channel.bind_exchange(*ends, "key")
+    stage.quiesce()
+
+
+@rule("BIND-007", queue_types=CLASSIC)
+def test_bindings_go_with_what_they_bind(stage: Stage) -> None:
+    """A queue is deleted and declared anew, then an exchange; a message is published to the exchange each time."""
+    exchange, queue, channel = declared(stage), stage.queue(), confirming(stage)
+    stage.bind(queue, exchange, "key")
+    stage.backstage(queue).delete(queue)
+    stage.quiesce()
+    stage.queue(name=queue)
+    channel.publish("key", exchange=exchange)
+    stage.quiesce()
+    stage.bind(queue, exchange, "key")
+    hand = stage.backstage()
+    delete(hand, exchange)
+    stage.quiesce()
+    stage.belongings.exchanges[exchange] = None
+    hand.declare_exchange(exchange, "direct")
+    stage.quiesce()
+    channel.publish("key", exchange=exchange)
+    stage.quiesce()
+
+
+@rule("BIND-008", queue_types=CLASSIC)
+def test_what_is_there_can_be_bound(stage: Stage) -> None:
+    """Durable and transient queues to durable and transient exchanges; two queues and two keys each."""
+    channel = stage.channel()
+    queues = [stage.queue(), stage.queue(), stage.queue(durable=False, exclusive=True)]
+    for durable in (False, True):
+        exchange = declared(stage, durable=durable)
+        for queue in queues:
+            for key in ("red", "blue"):
+                channel.bind(queue, exchange, key)
+                stage.quiesce()
+
+
+@rule("BIND-009", queue_types=CLASSIC)
+def test_several_bindings_of_a_queue(stage: Stage) -> None:
+    """Three keys at each of three exchanges."""
+    queue, channel = stage.queue(), stage.channel()
+    for exchange in [declared(stage) for _ in range(3)]:
+        for key in ("red", "green", "blue"):
+            channel.bind(queue, exchange, key)
+            stage.quiesce()

@@ -1,0 +1,117 @@
+"""BIND: empty names, keys of full length, forms of x-match, and which bindings stay where others go."""
+
+from __future__ import annotations
+
+from codec import values
+from conformance.drive.scenes.marks import rule
+from conformance.drive.scenes.props import confirming
+from conformance.drive.scenes.topology.test_exch import CLASSIC, declared
+from conformance.drive.scenes.topology.test_queue import elsewhere, leave
+from conformance.drive.scenes.topology.test_queue_names import SHORT_STRING
+from conformance.drive.stage import Stage
+
+
+def unbind(stage: Stage, queue: str, exchange: str) -> None:
+    """On a new channel."""
+    stage.channel().unbind(queue, exchange, "key")
+    stage.quiesce()
+
+
+@rule("BIND-010", queue_types=CLASSIC)
+def test_unbinding_the_last_queue(stage: Stage) -> None:
+    """Where the channel has declared one and none; then a message is published to the exchange."""
+    queue, exchange, publisher = stage.queue(), declared(stage), confirming(stage)
+    for key in ("red", "blue"):
+        stage.bind(queue, exchange, key)
+    channel = stage.channel()
+    channel.declare(queue, passive=True)
+    channel.unbind("", exchange, "red")
+    stage.quiesce()
+    for key in ("red", "blue"):
+        publisher.publish(key, exchange=exchange)
+    stage.quiesce()
+    stage.channel().unbind("", exchange, "blue")
+    stage.quiesce()
+
+
+@rule("BIND-016", queue_types=CLASSIC)
+def test_long_keys(stage: Stage) -> None:
+    """As many octets as there can be, of letters that are one octet and of such that are two; a message for each."""
+    queue, exchange, channel = stage.queue(), declared(stage), confirming(stage)
+    for key in ("k" * SHORT_STRING, "ü" * (SHORT_STRING // 2)):
+        channel.bind(queue, exchange, key)
+        stage.quiesce()
+        channel.publish(key, exchange=exchange)
+        stage.quiesce()
+
+
+@rule("BIND-015", queue_types=CLASSIC)
+def test_unknown_forms_of_x_match(stage: Stage) -> None:
+    """Two that nobody knows, and one that everybody does."""
+    stage.require("headers exchange")
+    queue, exchange = stage.queue(), declared(stage, "headers")
+    for form in ("some", "ALL", "any"):
+        channel = stage.channel()
+        channel.bind(queue, exchange, "", {"x-match": form, "ink": "red"})
+        stage.quiesce()
+
+
+@rule("BIND-011", queue_types=CLASSIC)
+def test_unbinding_what_is_gone(stage: Stage) -> None:
+    """The queue is gone, then the exchange as well; and exchanges, where those can be bound."""
+    exchange, queue, other = declared(stage), stage.queue(), declared(stage)
+    stage.bind(queue, exchange, "key")
+    stage.backstage(queue).delete(queue)
+    stage.quiesce()
+    unbind(stage, queue, exchange)
+    stage.backstage().delete_exchange(exchange)
+    stage.quiesce()
+    unbind(stage, stage.queue(), exchange)
+    unbind(stage, queue, exchange)
+    if stage.offers("exchange.bind"):
+        for ends in ((other, exchange), (exchange, other)):
+            stage.channel().unbind_exchange(*ends, "key")
+            stage.quiesce()
+
+
+@rule("BIND-012", queue_types=CLASSIC)
+def test_bindings_that_differ_in_arguments(stage: Stage) -> None:
+    """Two of one key at a headers exchange, where the first is removed; the same again, where the second is."""
+    stage.require("headers exchange")
+    for gone, left in (("ink", "paper"), ("paper", "ink")):
+        queue, exchange, channel = stage.queue(), declared(stage, "headers"), confirming(stage)
+        for name in ("ink", "paper"):
+            stage.bind(queue, exchange, "key", {"x-match": "all", name: "red"})
+        stage.unbind(queue, exchange, "key", {"x-match": "all", gone: "red"})
+        for name in (gone, left):
+            channel.publish("key", exchange=exchange, properties={"headers": values.table({name: "red"})})
+            stage.quiesce()
+
+
+@rule("BIND-013", queue_types=CLASSIC)
+def test_exchanges_that_are_unbound(stage: Stage) -> None:
+    """One of two bindings between two exchanges is removed, then the other; a message for each after each."""
+    stage.require("exchange.bind")
+    source, queue, channel = declared(stage), stage.queue(), confirming(stage)
+    onward = stage.exchange(queue)
+    for key in ("red", "blue"):
+        stage.bind_exchange(onward, source, key)
+    for gone in ("red", "blue"):
+        channel.unbind_exchange(onward, source, gone)
+        stage.quiesce()
+        for key in ("red", "blue"):
+            channel.publish(key, exchange=source)
+            stage.quiesce()
+
+
+@rule("BIND-014", queue_types=CLASSIC)
+def test_bindings_outlive_their_connection(stage: Stage) -> None:
+    """It is closed as agreed, and two messages are published."""
+    exchange, queue, channel = declared(stage), stage.queue(), elsewhere(stage)
+    channel.bind(queue, exchange, "key")
+    stage.quiesce()
+    leave(stage, channel.connection)
+    publisher = confirming(stage)
+    for _ in range(2):
+        publisher.publish("key", exchange=exchange)
+        stage.quiesce()

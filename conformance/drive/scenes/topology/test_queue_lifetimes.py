@@ -1,0 +1,90 @@
+"""QUEUE: what ends with something else, what stays, and what begins anew."""
+
+from __future__ import annotations
+
+from conformance.drive.channel import Channel
+from conformance.drive.scenes.marks import rule
+from conformance.drive.scenes.props import confirming, reopen, stocked
+from conformance.drive.scenes.topology.test_exch import CLASSIC
+from conformance.drive.scenes.topology.test_queue import elsewhere, leave, owned, typed
+from conformance.drive.stage import Stage
+
+PATIENCE = 50
+"""How often a name is asked for that a former connection may still have."""
+HEIRS = 5
+
+
+def look(stage: Stage, queue: str) -> None:
+    """A new channel looks for the queue."""
+    stage.channel().declare(queue, passive=True)
+    stage.quiesce()
+
+
+@rule("QUEUE-024", queue_types=CLASSIC)
+def test_auto_delete_queues_go(stage: Stage) -> None:
+    """Two consumers are cancelled, one after the other; a channel with one is closed; a connection with one is."""
+    cancelled, closed, left = (stage.queue(auto_delete=True) for _ in range(3))
+    consumers = [(channel, channel.consume(cancelled)) for channel in (stage.channel(), elsewhere(stage))]
+    stage.quiesce()
+    for channel, tag in consumers:
+        channel.cancel(tag)
+        stage.quiesce()
+        look(stage, cancelled)
+    for queue in (closed, left):
+        channel = elsewhere(stage)
+        channel.consume(queue)
+        stage.quiesce()
+        channel.close() if queue is closed else leave(stage, channel.connection)
+        stage.quiesce()
+        look(stage, queue)
+
+
+@rule("QUEUE-025", queue_types=CLASSIC)
+def test_exclusive_queues_have_heirs(stage: Stage) -> None:
+    """One connection after the other is closed, and the next one declares a queue of the same name and keeps it."""
+    queue, owner = owned(stage)
+    for _ in range(HEIRS):
+        leave(stage, owner.connection)
+        owner = elsewhere(stage)
+        inherit(stage, owner, queue)
+        for _ in range(3):
+            owner.declare(queue, passive=True)
+            reopen(stage, owner) if owner.state != "open" else stage.barrier(owner)
+
+
+def inherit(stage: Stage, channel: Channel, queue: str) -> None:
+    """Asks for the name until it is free."""
+    stage.belongings.queues[queue] = channel.connection
+    for _ in range(PATIENCE):
+        channel.declare(queue, durable=False, exclusive=True, arguments=typed(stage))
+        stage.quiesce()
+        if channel.state == "open":
+            return
+        reopen(stage, channel)
+
+
+@rule("QUEUE-031")
+def test_new_queues_are_empty(stage: Stage) -> None:
+    """Deleted with messages and declared anew, twice; the second time some of them are out with a client."""
+    queue = stocked(stage, 3)
+    for held in (0, 2):
+        if held:
+            confirming(stage).publish(queue, 3)
+            stage.quiesce()
+            stage.fetch(stage.channel(), queue, held)
+        stage.backstage(queue).delete(queue)
+        stage.quiesce()
+        stage.queue(name=queue)
+        stage.quiesce()
+
+
+@rule("QUEUE-032")
+def test_shared_queues_outlive_their_connection(stage: Stage) -> None:
+    """It is closed as agreed, and the queue is looked for twice."""
+    channel, queue = elsewhere(stage), stage.recorder.private_name()
+    stage.belongings.queues[queue] = stage.connection
+    channel.declare(queue, arguments=typed(stage))
+    stage.quiesce()
+    leave(stage, channel.connection)
+    for _ in range(2):
+        look(stage, queue)

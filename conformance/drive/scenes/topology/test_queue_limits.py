@@ -1,0 +1,84 @@
+"""QUEUE: many queues and a long one, limits of nought, and conditions that hold."""
+
+from __future__ import annotations
+
+from conformance.drive.channel import Channel
+from conformance.drive.scenes.marks import rule
+from conformance.drive.scenes.props import reopen, stocked
+from conformance.drive.scenes.topology.test_exch import CLASSIC
+from conformance.drive.scenes.topology.test_queue import LENGTH, delete_if, elsewhere, typed
+from conformance.drive.stage import Stage
+
+QUEUES, MESSAGES = 240, 300
+
+
+def chosen(stage: Stage, channel: Channel, **arguments: object) -> None:
+    """An exclusive queue whose name the broker chooses, on a channel that is open afterwards."""
+    channel.declare("", durable=False, exclusive=True, arguments=typed(stage, **arguments) if arguments else None)
+    stage.quiesce()
+    if channel.state != "open":
+        reopen(stage, channel)
+
+
+@rule("QUEUE-026", queue_types=CLASSIC)
+def test_queues_that_expire_at_once(stage: Stage) -> None:
+    """Twice; then with a time that is as short as can be."""
+    channel = stage.channel()
+    for milliseconds in (0, 0, 1):
+        chosen(stage, channel, **{"x-expires": milliseconds})
+
+
+@rule("QUEUE-027", queue_types=CLASSIC)
+def test_limits_of_nought(stage: Stage) -> None:
+    """Each by itself, and two together."""
+    channel = stage.channel()
+    for names in ((LENGTH,), ("x-max-length-bytes",), ("x-message-ttl",), (LENGTH, "x-message-ttl")):
+        chosen(stage, channel, **dict.fromkeys(names, 0))
+
+
+@rule("QUEUE-029", queue_types=CLASSIC)
+def test_many_queues(stage: Stage) -> None:
+    """One after the other, on a connection that takes them along."""
+    channel = elsewhere(stage)
+    for _ in range(QUEUES):
+        channel.declare("", durable=False, exclusive=True)
+        stage.quiesce()
+        if channel.state != "open":
+            return
+
+
+@rule("QUEUE-030", queue_types=CLASSIC)
+def test_unused_and_empty_queues_are_deleted(stage: Stage) -> None:
+    """Never used; consumed from until now; emptied by a get; emptied by a purge."""
+    fresh, left, taken, purged = stage.queue(), stage.queue(), stocked(stage, 1), stocked(stage, 2)
+    consumer, channel = elsewhere(stage), stage.channel()
+    tag = consumer.consume(left)
+    stage.quiesce()
+    consumer.cancel(tag)
+    stage.quiesce()
+    stage.fetch(channel, taken, no_ack=True)
+    channel.purge(purged)
+    stage.quiesce()
+    for queue in (fresh, left, taken, purged):
+        delete_if(channel, queue, unused=queue in (fresh, left), empty=queue in (fresh, taken, purged))
+        stage.quiesce()
+        if channel.state != "open":
+            reopen(stage, channel)
+
+
+@rule("QUEUE-033", queue_types=CLASSIC)
+def test_what_is_switched_off(stage: Stage) -> None:
+    """Twice, on two channels."""
+    stage.require("x-single-active-consumer")
+    for _ in range(2):
+        chosen(stage, stage.channel(), **{"x-single-active-consumer": False})
+
+
+@rule("QUEUE-034")
+def test_purging_a_long_queue(stage: Stage) -> None:
+    """The queue is looked at afterwards."""
+    queue, channel = stocked(stage, MESSAGES), stage.channel()
+    channel.purge(queue)
+    stage.quiesce()
+    channel.declare(queue, passive=True)
+    stage.quiesce()

@@ -1,0 +1,87 @@
+"""QUEUE: names of all signs and of full length, and the empty one."""
+
+from __future__ import annotations
+
+from conformance.drive.channel import Channel
+from conformance.drive.scenes.marks import rule
+from conformance.drive.scenes.props import reopen
+from conformance.drive.scenes.topology.test_exch import CLASSIC
+from conformance.drive.scenes.topology.test_queue import elsewhere, typed
+from conformance.drive.stage import Stage
+
+SIGNS = "Red-Hot_1.2:3"
+SHORT_STRING = 255
+
+
+def of_length(stage: Stage, length: int, ending: str = "") -> str:
+    """A name of so many octets that nobody else has."""
+    name = stage.recorder.private_name() + ending
+    return name + "n" * (length - len(name.encode()))
+
+
+def declared_anew(stage: Stage, channel: Channel, name: str) -> None:
+    """A queue that is deleted first, so that it is certainly not there."""
+    if channel.state != "open":
+        reopen(stage, channel)
+    channel.delete(name)
+    stage.quiesce()
+    if channel.state != "open":
+        reopen(stage, channel)
+    stage.belongings.queues[name] = channel.connection
+    channel.declare(name, arguments=typed(stage))
+    stage.quiesce()
+    if channel.state != "open":
+        stage.belongings.queues.pop(name, None)
+
+
+@rule("QUEUE-022")
+def test_plain_names_of_queues(stage: Stage) -> None:
+    """All signs that the text lets them have, and as many octets."""
+    channel = stage.channel()
+    for name in (of_length(stage, 0, SIGNS), of_length(stage, 127, SIGNS), of_length(stage, 127)):
+        declared_anew(stage, channel, name)
+
+
+@rule("QUEUE-023")
+def test_long_names_of_queues(stage: Stage) -> None:
+    """As many octets as there can be, and letters of two, three and four octets; each found again."""
+    channel = stage.channel()
+    for name in (
+        of_length(stage, SHORT_STRING),
+        of_length(stage, SHORT_STRING, "üß漢🐇"),
+        of_length(stage, 0, "Größe"),
+    ):
+        declared_anew(stage, channel, name)
+        if channel.state == "open":
+            channel.declare(name, passive=True)
+            stage.quiesce()
+
+
+@rule("QUEUE-028", queue_types=CLASSIC)
+def test_deleting_the_last_queue(stage: Stage) -> None:
+    """Where the channel has declared two, one and none; then the queues are looked for."""
+    first, second, idle = stage.queue(), stage.queue(), stage.channel()
+    for queues in ((first, second), (first,)):
+        channel = stage.channel()
+        for queue in queues:
+            channel.declare(queue, arguments=typed(stage))
+            stage.quiesce()
+        channel.delete("")
+        stage.quiesce()
+        stage.channel().declare(queues[-1], passive=True)
+        stage.quiesce()
+    idle.delete("")
+    stage.quiesce()
+
+
+@rule("QUEUE-035", queue_types=CLASSIC)
+def test_long_names_are_refused(stage: Stage) -> None:
+    """Names that nobody has: of ASCII, and of other letters; each looked for by a connection of its own."""
+    for ending in ("", "üß漢"):
+        name, channel = of_length(stage, SHORT_STRING, ending), elsewhere(stage)
+        channel.delete(name)
+        stage.quiesce()
+        if channel.state != "open":
+            reopen(stage, channel)
+        channel.declare(name, passive=True)
+        stage.quiesce()

@@ -1,0 +1,44 @@
+"""FRAME: octets that are no lawful frame, and frames where they may not be. They cost the connection, and it alone.
+
+`model.octets` says what is wrong with what the client sent, and which codes are right; of a method that is lawful but
+for its channel `model.opening` does. The close may name any method, or none: what was sent is none.
+
+    - octets c 0100010000000400140028CD     a frame that ends with CD
+    c:0 < kicked 501 0 0 frame end          as it should be
+"""
+
+from __future__ import annotations
+
+from conformance.history.events import METHOD
+from conformance.oracle.model.facts import ConnectionFailed
+from conformance.oracle.model.handshaking import MISTAKES
+from conformance.oracle.model.octets import FLAWS
+from conformance.oracle.model.opening import ELSEWHERE
+from conformance.oracle.monitors import silence
+from conformance.oracle.monitors.deliveries import err
+from conformance.oracle.monitors.deliveries.ack import closing
+from conformance.oracle.monitors.notes import Notes
+from conformance.oracle.monitors.table import BY_RULE, judges
+
+RULES = (*(flaw.rule for flaw in FLAWS), ELSEWHERE)
+for _rule in RULES:
+    BY_RULE.setdefault(_rule, []).extend((err.channel_instead, silence.hard_mistake_let_pass))
+
+
+@judges(ConnectionFailed, *RULES)
+def ended(fact: ConnectionFailed, notes: Notes) -> None:
+    """The connection is closed, with a code that fits; or ends without a word, where the texts say so."""
+    error, event = fact.error, fact.event
+    if error is None or not error.octets or error.rule in MISTAKES:
+        return
+    if event.kind != METHOD:
+        if error.silent:
+            notes.exercise(error.rule)
+        elif event.args.get("cause") != "reset":  # that may have swallowed what the broker said
+            seen = "the connection ended without connection.close"
+            notes.find(error.rule, event, f"connection.close {error.all_codes} for {error.what}", seen, error.seq)
+        return
+    notes.exercise(error.rule)
+    if error.code and int(event.args.get("reply_code", 0)) not in error.codes:
+        allowed = f"connection.close {error.all_codes} for {error.what}"
+        notes.find(error.rule, event, allowed, closing(event.args), error.seq)

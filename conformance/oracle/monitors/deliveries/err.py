@@ -1,0 +1,411 @@
+"""ERR: mistakes of the client. A mistake costs the channel or the connection, and nothing else."""
+
+from __future__ import annotations
+
+from conformance.history.events import METHOD, Event
+from conformance.oracle.model.channels import Channel
+from conformance.oracle.model.closing import NAMED_TAG, ids_of
+from conformance.oracle.model.facts import (
+    AfterClose,
+    Answered,
+    ChannelClosed,
+    ChannelInsteadOfConnection,
+    ClosedUnasked,
+    ConnectionFailed,
+    Delivered,
+    Opened,
+    Refused,
+    Stray,
+)
+from conformance.oracle.model.records import ClientError, Settlement
+from conformance.oracle.model.settling import SIGNED_LIMIT
+from conformance.oracle.monitors import fate
+from conformance.oracle.monitors.deliveries.ack import closing
+from conformance.oracle.monitors.notes import Notes
+from conformance.oracle.monitors.requeueing.rq import OF_RECOVER, SPENT
+from conformance.oracle.monitors.table import judges
+
+PRECONDITION_FAILED, CHANNEL_ERROR, NOT_IMPLEMENTED, INTERNAL_ERROR = 406, 504, 540, 541
+ANY_REFUSAL = frozenset({"CAN-017"})
+"""Rules that ask for a refusal of whatever form: their own judges look at it."""
+FORMS = {"TAG-008": "ERR-001", "RQ-014": "ERR-001"}
+"""Rules by which a tag is unknown, and that say no more: any refusal bears them out. Its form is for the rule that
+names 406 and the channel, of a second settlement."""
+
+USABLE, UNLIMITED = "the number is usable", "its prefetch limit is gone"
+OF_REOPENING = USABLE, UNLIMITED
+REFUSED_TOO = {"RQ-014": (SPENT, OF_RECOVER)}
+"""Rules that ask for a refusal among other things."""
+
+
+@judges(
+    Refused,
+    "ERR-001",
+    "ERR-002",
+    "ERR-003",
+    "ERR-006",
+    "ERR-011",
+    "ACK-009",
+    "ACK-010",
+    "MODE-006",
+    "RQ-014",
+    "TAG-007",
+    "TAG-008",
+    "TAG-009",
+    "TX-001",
+)
+def refused(fact: Refused, notes: Notes) -> None:
+    """The broker closed the channel over a mistake: in the right form, and before it answered anything later."""
+    error, event = fact.error, fact.event
+    settlement, code = error.settlement, int(event.args.get("reply_code", 0))
+    if error.rule in REFUSED_TOO:
+        notes.show(error.rule, *REFUSED_TOO[error.rule])
+    else:
+        notes.exercise(error.rule)
+    if code != PRECONDITION_FAILED:
+        rule, allowed = of_form(error.rule), f"channel.close 406 for {settlement}"
+        notes.find(rule, event, allowed, closing(event.args), settlement.seq)
+    _form(settlement, event, notes)
+    if error.answered:
+        late = error.answered[0]
+        notes.find(
+            "ERR-011",
+            event,
+            f"channel.close for {settlement} before the answer to any later method",
+            f"{late.method} was sent later and answered first",
+            settlement.seq,
+            late.seq,
+        )
+    elif fact.channel.late:
+        notes.exercise("ERR-011")
+
+
+def of_form(rule: str) -> str:
+    """The rule that a refusal in the wrong form breaks, where this one asks for the refusal."""
+    return FORMS.get(rule, rule)
+
+
+def _form(settlement: Settlement, event: Event, notes: Notes) -> None:
+    """Class, method and tag are those of the mistake."""
+    ids, rule = (60, settlement.method_id), "TAG-009" if settlement.tag >= SIGNED_LIMIT else "ERR-002"
+    text = str(event.args.get("reply_text", ""))
+    named = NAMED_TAG.search(text)
+    exact = f"PRECONDITION_FAILED - unknown delivery tag {settlement.tag}"
+    if ids_of(event) != ids:
+        notes.find("ERR-002", event, f"class and method {ids} of {settlement}", closing(event.args), settlement.seq)
+    elif named is not None and int(named[1]) != settlement.tag:
+        for one in dict.fromkeys((rule, "ERR-002")):
+            notes.find(one, event, f"a text that names tag {settlement.tag}", repr(text), settlement.seq)
+    elif notes.profile.choices.get("error_text") == "exact" and text != exact:
+        notes.find(rule, event, f"the text {exact!r}", repr(text), settlement.seq)
+
+
+@judges(ClosedUnasked, "ERR-003", "ERR-004")
+def wrong_channel_closed(fact: ClosedUnasked, notes: Notes) -> None:
+    """A mistake on one channel closed another."""
+    if fact.suspect is not None:
+        return
+    for other in fact.channel.connection.channels.values():
+        error = other.settlement_error
+        if other is fact.channel or error is None or other.close_seen:
+            continue
+        if ids_of(fact.event) == (60, error.settlement.method_id):
+            rules = {"ERR-004", error.rule} if error.rule == "ERR-003" else {"ERR-004"}
+            for rule in sorted(rules):
+                notes.find(
+                    rule,
+                    fact.event,
+                    f"{error.settlement} on channel {other.number} closes that channel only",
+                    f"channel {fact.channel.number}: {closing(fact.event.args)}",
+                    error.seq,
+                )
+
+
+@judges(Answered, "ERR-004")
+def others_go_on(fact: Answered, notes: Notes) -> None:
+    """Another channel of the connection still answers."""
+    failed = fact.channel.connection.refusals
+    if fact.channel.opened < failed < fact.request.seq:
+        notes.exercise("ERR-004")
+
+
+@judges(AfterClose, "ERR-006", "ERR-011")
+def silence_after_close(fact: AfterClose, notes: Notes) -> None:
+    """What was sent after the mistake is neither answered nor confirmed; after close-ok nothing comes at all."""
+    channel, event = fact.channel, fact.event
+    if channel is None:
+        return
+    if fact.ours and (channel.indeterminate or _late(channel, event)):
+        return
+    if fact.ours:
+        notes.find("ERR-006", event, f"nothing more on channel {channel.number}: its close was answered", event.method)
+    elif fact.request is not None and fact.request.ignored:
+        notes.find(
+            "ERR-006",
+            event,
+            f"{fact.request.method} is ignored: it came after a mistake",
+            event.method,
+            fact.request.seq,
+            channel.close_seen,
+        )
+        if fact.request.seq < channel.close_seen:
+            notes.find(
+                "ERR-011",
+                event,
+                f"channel.close instead of the answer to {fact.request.method}, sent later than the mistake",
+                f"{event.method} comes as well",
+                fact.request.seq,
+                channel.close_seen,
+            )
+    elif event.method in ("basic.ack", "basic.nack") and (event.delivery_tag or 0) > channel.published:
+        notes.find(
+            "ERR-006",
+            event,
+            f"confirms up to {channel.published}: later publishes came after a mistake",
+            f"{event.method} {event.delivery_tag}",
+            channel.close_seen,
+        )
+
+
+@judges(AfterClose, "ERR-006")
+def no_new_deliveries_after_close(fact: AfterClose, notes: Notes) -> None:
+    """Deliveries that were under way may still come; a message that was published later was not."""
+    channel, event = fact.channel, fact.event
+    consumer = channel.consumers.get(event.consumer_tag or "") if channel is not None else None
+    if channel is None or consumer is None or fact.ours or event.method != "basic.deliver":
+        return
+    copy = consumer.source.copies.get(event.message or "")
+    if copy is not None and consumer.source.semantics.closeok_ends and copy.published > channel.close_seen:
+        notes.find(
+            "ERR-006",
+            event,
+            f"no delivery of {copy.id}: it was published after the channel had been closed",
+            f"a delivery to {consumer.tag} on the closed channel",
+            channel.close_seen,
+            copy.published,
+        )
+
+
+@judges(Opened, "ERR-006", "ERR-007")
+def opened_again(fact: Opened, notes: Notes) -> None:
+    """The number is usable again; and by now any answer to what had to be ignored would have come."""
+    former = fact.previous
+    if former is None:
+        return
+    notes.show("ERR-007", USABLE, OF_REOPENING)
+    if former.settlement_error is not None and former.close_seen:
+        for _ in former.late:
+            notes.exercise("ERR-006")
+
+
+@judges(Delivered, "ERR-007")
+def no_limit_from_before(fact: Delivered, notes: Notes) -> None:
+    """A consumer without a limit gets more than the former life of the number would have let through."""
+    former, consumer = fact.channel.previous, fact.delivery.consumer
+    if former is None or consumer is None or consumer.no_ack or consumer.limit or fact.channel.shared.count:
+        return
+    if 0 < former.prefetch <= consumer.window.held:
+        notes.show("ERR-007", UNLIMITED, OF_REOPENING)
+
+
+@judges(Stray, "ERR-007")
+def no_consumers_from_before(fact: Stray, notes: Notes) -> None:
+    """The consumers of a closed channel do not live on in the next."""
+    channel = fact.channel
+    if channel.indeterminate or channel.connection.error or not channel.of_before(fact.consumer_tag):
+        return
+    if fact.consumer_tag in channel.ended:
+        return
+    if _late(channel, fact.event):
+        notes.report("ERR-007", "late delivery of the failed channel")
+    else:
+        notes.find(
+            "ERR-007",
+            fact.event,
+            "the reopened channel has no consumers of its own yet",
+            f"a delivery to {fact.consumer_tag}, a consumer of before",
+            channel.opened,
+        )
+
+
+def _late(channel: Channel, event: Event) -> bool:
+    """Is it a delivery of the life before, which failed, on a queue that may serve it for a while after close-ok?
+
+    The number may have been opened and closed once more by then.
+    """
+    former = channel.previous
+    before = former.consumers.get(event.consumer_tag or "") if former is not None else None
+    return (
+        former is not None
+        and before is not None
+        and event.method == "basic.deliver"
+        and former.close_seen > 0
+        and not before.source.semantics.closeok_ends
+    )
+
+
+@judges(ChannelClosed, "ERR-008")
+def crossing_closes(fact: ChannelClosed, notes: Notes) -> None:
+    """The client's close is answered, although the broker had closed the channel too."""
+    if fact.crossed:
+        notes.exercise("ERR-008")
+
+
+@judges(ConnectionFailed, "ERR-009", "ERR-010", "QOS-025")
+def hard_error(fact: ConnectionFailed, notes: Notes) -> None:
+    """A mistake that costs the connection: connection.close with its code, class and method."""
+    error, event = fact.error, fact.event
+    if error is None or not error.rule or error.rule in ANY_REFUSAL or error.octets:
+        return
+    allowed = f"connection.close {error.all_codes} ({error.class_id}, {error.method_id}) for {error.what}"
+    if event.kind != METHOD:
+        if not error.optional:
+            notes.find(error.rule, event, allowed, "the connection ended without connection.close", error.seq)
+        return
+    if error.optional and ids_of(event) != (error.class_id, error.method_id):
+        _internal_error(error, fact, notes)
+        return
+    notes.exercise(error.rule)
+    code = int(event.args.get("reply_code", 0))
+    if code not in error.codes or ids_of(event) != (error.class_id, error.method_id):
+        notes.find(error.rule, event, allowed, closing(event.args), error.seq)
+
+
+def _internal_error(error: ClientError, fact: ConnectionFailed, notes: Notes) -> None:
+    """What a broker does not offer it refuses by name; failing at it is neither a refusal nor an offer."""
+    event = fact.event
+    if int(event.args.get("reply_code", 0)) == INTERNAL_ERROR and ids_of(event) == (0, 0):
+        others = any(
+            channel.publishing or channel.unproven or any(one.seq != error.seq for one in channel.pending())
+            for channel in fact.connection.open_channels()
+        )
+        notes.find(
+            error.rule,
+            event,
+            f"{error.what} is refused by connection.close {error.code}, or carried out",
+            closing(event.args),
+            error.seq,
+            certain=not others,
+        )
+
+
+def _over_misuse(fact: ConnectionFailed) -> bool:
+    """Did the client use a channel that was closed, and is that what the broker complains of?"""
+    code = fact.event.args.get("reply_code") if fact.event.kind == METHOD else 0
+    return code == CHANNEL_ERROR and fact.connection.misused > 0
+
+
+@judges(ConnectionFailed, "ERR-004", "TAG-009")
+def connection_lost_over_a_channel(fact: ConnectionFailed, notes: Notes) -> None:
+    """A mistake that costs the channel cost the connection."""
+    if fact.error is not None or not fact.failing or _over_misuse(fact):
+        return
+    errors = [channel.settlement_error for channel in fact.failing if channel.settlement_error is not None]
+    error = next((one for one in errors if _names(fact, one.settlement.method_id)), errors[0])
+    if _by_another(fact, error.settlement.method_id):
+        return
+    seen = closing(fact.event.args) if fact.event.kind == METHOD else "the connection broke"
+    for rule in dict.fromkeys((of_form(error.rule), "ERR-004")):
+        notes.find(
+            rule,
+            fact.event,
+            f"channel.close 406 for {error.settlement}; the connection stays open",
+            f"connection: {seen}",
+            error.seq,
+        )
+
+
+def _names(fact: ConnectionFailed, method_id: int) -> bool:
+    return fact.event.kind == METHOD and ids_of(fact.event) == (60, method_id)
+
+
+def _by_another(fact: ConnectionFailed, method_id: int) -> bool:
+    """Does the end not name the mistake, while something else was under way that may have brought it about: anything on
+    a channel without a mistake, or a settlement that it names?"""
+    living = [channel for channel in fact.connection.channels.values() if not channel.close_seen]
+    return not _names(fact, method_id) and any(
+        channel.pending()
+        or channel.publishing
+        or (channel.unproven and channel.settlement_error is None)
+        or any(_names(fact, one.method_id) for one in channel.unproven)
+        for channel in living
+    )
+
+
+@judges(ConnectionFailed, "ERR-004")
+def connection_lost_after_a_channel(fact: ConnectionFailed, notes: Notes) -> None:
+    """The channel was closed as it should be, and the connection after it."""
+    refused, event = fact.connection.refused, fact.event
+    if refused is None or fact.error is not None or fact.failing or event.kind != METHOD:
+        return
+    if _over_misuse(fact):
+        return
+    if ids_of(event) == (60, refused.settlement.method_id) and fact.suspect is None:
+        notes.find(
+            "ERR-004",
+            event,
+            f"{refused.settlement} closes only its channel; the connection stays open",
+            f"connection: {closing(event.args)}",
+            refused.seq,
+        )
+
+
+@judges(ConnectionFailed, "ERR-008")
+def connection_lost_over_a_close(fact: ConnectionFailed, notes: Notes) -> None:
+    """A close that crossed the broker's own cost the connection."""
+    for channel in fact.connection.channels.values():
+        crossing = channel.close_seen and channel.close_sent and not channel.indeterminate
+        if crossing and fact.error is None and (fact.event.kind != METHOD or ids_of(fact.event) == (20, 40)):
+            seen = closing(fact.event.args) if fact.event.kind == METHOD else "the connection broke"
+            notes.find(
+                "ERR-008",
+                fact.event,
+                f"close-ok for the close of channel {channel.number}",
+                f"connection: {seen}",
+                channel.close_sent,
+                channel.close_seen,
+                certain=fact.event.kind == METHOD,
+            )
+
+
+@judges(ConnectionFailed)
+def connection_lost_over_nothing(fact: ConnectionFailed, notes: Notes) -> None:
+    """A settlement that had to be accepted cost the connection. Without its name in the close this is a guess."""
+    suspect, event = fact.suspect, fact.event
+    if suspect is None or suspect.refusal or fact.error is not None or fact.failing:
+        return
+    code = int(event.args.get("reply_code", 0)) if event.kind == METHOD else 0
+    named = ids_of(event) == (60, suspect.method_id) and code != CHANNEL_ERROR
+    alone = sum(len(channel.unproven) for channel in fact.connection.open_channels()) == 1
+    if named or code in (0, INTERNAL_ERROR):
+        seen = closing(event.args) if event.kind == METHOD else "ended"
+        failed = code == INTERNAL_ERROR
+        rule = fate.of_refused(suspect, failed=failed)
+        notes.find(
+            rule,
+            event,
+            f"{suspect} is accepted",
+            f"connection: {seen}",
+            suspect.seq,
+            certain=(named or (failed and alone)) and fate.one_cause(suspect, failed=failed),
+        )
+
+
+@judges(ChannelInsteadOfConnection, "ERR-009", "QOS-025")
+def channel_instead(fact: ChannelInsteadOfConnection, notes: Notes) -> None:
+    """A mistake that costs the connection cost only the channel."""
+    error: ClientError = fact.error
+    if error.rule and error.rule not in ANY_REFUSAL and not soft_by_choice(error, fact.event, notes):
+        notes.find(
+            error.rule,
+            fact.event,
+            f"connection.close {error.all_codes} for {error.what}",
+            f"channel {fact.channel.number}: {closing(fact.event.args)}",
+            error.seq,
+        )
+
+
+def soft_by_choice(error: ClientError, event: Event, notes: Notes) -> bool:
+    """Does the profile say that what is not implemented costs the channel alone?"""
+    soft = notes.profile.choices.get("not_implemented") == "channel"
+    return soft and error.code == NOT_IMPLEMENTED == int(event.args.get("reply_code", 0))

@@ -1,0 +1,117 @@
+"""DRT-008, DRT-009 and DRT-012: what the broker says of addresses for replies, to those who look or send.
+
+A memory: each passive declaration of an address, with what is known of its requester when it is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from conformance.history.events import METHOD, TO_BROKER, Event
+from conformance.oracle.model.channels import OPEN, Channel
+from conformance.oracle.model.closing import ids_of
+from conformance.oracle.model.delivering import REPLIES
+from conformance.oracle.model.facts import Answered, ClosedUnasked, Confirmed, ConnectionFailed, Passed, Returned
+from conformance.oracle.monitors.deliveries.ack import closing
+from conformance.oracle.monitors.messages.drt import Replies, offered
+from conformance.oracle.monitors.notes import Notes
+from conformance.oracle.monitors.table import follows, judges
+
+TOLD, MADE_UP, ROUTED = "DRT-008", "DRT-009", "DRT-012"
+DECLARE, NOT_FOUND = (50, 10), 404
+MOST = 256
+
+
+@dataclass(slots=True)
+class Looks:
+    """By the seq of each passive declaration: the rule that speaks of it, and whether the requester is there."""
+
+    looks: dict[int, tuple[str, bool | None]] = field(default_factory=dict)
+    returned: set[str] = field(default_factory=set)
+
+
+@follows("queue.declare")
+def looked(fact: Passed, notes: Notes) -> None:
+    """Somebody looks whether a requester is there."""
+    event, channel = fact.event, fact.connection.channels.get(fact.event.channel)
+    if event.direction != TO_BROKER or not event.has("passive") or not event.queue or not offered(notes.profile):
+        return
+    owner, memory = notes.memory(Replies).addresses.get(event.queue), notes.memory(Looks).looks
+    if channel is None or channel.state != OPEN or event.has("no_wait"):
+        return
+    if owner is not None:
+        memory[event.seq] = TOLD, owner.there()
+    elif event.queue.startswith(f"{REPLIES}."):
+        memory[event.seq] = MADE_UP, False
+    if len(memory) > MOST:
+        del memory[next(iter(memory))]
+
+
+@judges(Answered, TOLD)
+def there(fact: Answered, notes: Notes) -> None:
+    """Yes. Of a name that this history does not know, somebody else may be the requester."""
+    rule, present = notes.memory(Looks).looks.pop(fact.request.seq, ("", None))
+    if rule != TOLD or present is None:
+        return
+    counts = fact.event.args.get("message_count"), fact.event.args.get("consumer_count")
+    if not present:
+        notes.find(TOLD, fact.event, "channel.close 404: the requester has gone", "declare-ok", fact.request.seq)
+    elif counts == (0, 1):
+        notes.show(TOLD, "there", ("there", "gone"))
+    else:
+        observed = f"declare-ok with {counts[0]} messages and {counts[1]} consumers"
+        notes.find(TOLD, fact.event, "declare-ok with no message and one consumer", observed, fact.request.seq)
+
+
+@judges(ClosedUnasked, TOLD, MADE_UP)
+def not_there(fact: ClosedUnasked, notes: Notes) -> None:
+    """No: the channel is closed."""
+    _closed(fact.event, [fact.channel], "channel", notes)
+
+
+@judges(ConnectionFailed, TOLD, MADE_UP)
+def connection_lost(fact: ConnectionFailed, notes: Notes) -> None:
+    """Or the connection, which is never right."""
+    if fact.event.kind == METHOD and fact.error is None and not fact.failing:
+        _closed(fact.event, fact.connection.channels.values(), "connection", notes)
+
+
+def _closed(event: Event, channels: Iterable[Channel], what: str, notes: Notes) -> None:
+    pending = [one for channel in channels for one in channel.pending()]
+    memory = notes.memory(Looks).looks
+    if len(pending) != 1 or pending[0].seq not in memory or ids_of(event) not in (DECLARE, (0, 0)):
+        return
+    rule, present = memory.pop(pending[0].seq)
+    wrong = what == "connection" or event.args.get("reply_code") != NOT_FOUND
+    observed = f"{what}: {closing(event.args)}"
+    if present:
+        notes.find(rule, event, "declare-ok: the requester is there", observed, pending[0].seq)
+    elif wrong:
+        notes.find(rule, event, f"channel.close {NOT_FOUND}", observed, pending[0].seq)
+    elif rule == MADE_UP:
+        notes.exercise(rule)
+    elif present is False:
+        notes.show(rule, "gone", ("there", "gone"))
+
+
+@judges(Returned, ROUTED)
+def given_back(fact: Returned, notes: Notes) -> None:
+    """A mandatory reply comes back."""
+    publication = fact.publication
+    reply = notes.memory(Replies).replies.get(publication.message) if publication is not None else None
+    if publication is None or reply is None or not reply.there:
+        return
+    notes.memory(Looks).returned.add(publication.message)
+    if reply.to.there():
+        notes.find(ROUTED, fact.event, "no return: the requester is there", "basic.return", reply.sent, reply.to.seq)
+
+
+@judges(Confirmed, ROUTED)
+def taken(fact: Confirmed, notes: Notes) -> None:
+    """It is confirmed, and has not come back before."""
+    replies, returned = notes.memory(Replies).replies, notes.memory(Looks).returned
+    for publication in fact.resolved if replies else ():
+        reply = replies.get(publication.message)
+        if reply is not None and publication.mandatory and reply.there and publication.message not in returned:
+            notes.exercise(ROUTED)

@@ -1,0 +1,262 @@
+"""DRT: replies that come to a channel straight, with no queue between.
+
+A memory of the family: who publishes requests, which address each request carried when it was delivered, and what was
+published to these addresses. A requester is there for certain from its consume-ok until its client does anything that
+may end it, and gone for certain once that was answered (`consume.Holder`).
+
+A reply that was confirmed, or followed by an answer on its channel, has been handed over. So whatever the requester's
+channel asks after that is answered behind the reply.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.catalogue.profiles import Profile
+from conformance.history.events import TO_BROKER, Event
+from conformance.oracle.model.channels import LIVE, OPEN, STARTING, Channel
+from conformance.oracle.model.closing import ids_of
+from conformance.oracle.model.delivering import REPLIES
+from conformance.oracle.model.facts import Answered, ClosedUnasked, Confirmed, Delivered, Passed
+from conformance.oracle.monitors.consumers.consume import Holder
+from conformance.oracle.monitors.deliveries.ack import closing
+from conformance.oracle.monitors.notes import Notes
+from conformance.oracle.monitors.refusals import refuses
+from conformance.oracle.monitors.table import follows, judges
+from conformance.oracle.topology.preconditions import Asked
+
+UNACKED, SECOND, NOBODY, ADDRESS = "DRT-001", "DRT-002", "DRT-003", "DRT-004"
+COMES, ONCE, DROPPED = "DRT-005", "DRT-006", "DRT-007"
+BOUND, EMPTY = "DRT-010", "DRT-011"
+FEATURE = "direct reply-to"
+ASKS = f'"reply_to": "{REPLIES}"'
+PUBLISH = 60, 40
+OCTETS, MOST = 255, 256
+"""So long may a name be; so many requests, addresses and replies are remembered."""
+
+
+@dataclass(slots=True)
+class Reply:
+    """One message for an address."""
+
+    sent: int
+    by: Channel
+    address: str
+    to: Holder
+    there: bool | None
+    """Was the requester there when it was published?"""
+    handled: int = 0
+    """When it was known to have been taken."""
+    came: int = 0
+    proven: bool = False
+
+
+@dataclass(slots=True)
+class Replies:
+    """The latest, by message or by address; None where two share an id."""
+
+    requesters: dict[int, Holder] = field(default_factory=dict)
+    """By the opening of their channel, the latest."""
+    requests: OrderedDict[str, Holder | None] = field(default_factory=OrderedDict)
+    addresses: OrderedDict[str, Holder] = field(default_factory=OrderedDict)
+    replies: OrderedDict[str, Reply | None] = field(default_factory=OrderedDict)
+
+    def limit(self) -> None:
+        """Forgets the oldest."""
+        if len(self.requesters) > MOST:
+            del self.requesters[next(iter(self.requesters))]
+        for known in (self.requests, self.addresses, self.replies):
+            if len(known) > MOST:
+                known.popitem(last=False)
+
+    def of(self, fact: Delivered | Passed) -> Reply | None:
+        """The reply that is delivered here."""
+        return self.replies.get(fact.event.message or "") if self.replies else None
+
+
+# -- what is refused
+
+
+def offered(profile: Profile) -> bool:
+    """Does the broker know replies of this kind, as far as it was asked?"""
+    return FEATURE not in profile.refused
+
+
+def _requesters(asked: Asked) -> list[Any]:
+    return [one for one in asked.actor.consumers.values() if one.queue == REPLIES]
+
+
+@refuses(UNACKED, "basic.consume", code=406, what="a consumer of replies that are to be acknowledged")
+def unacked(asked: Asked) -> bool:
+    """Does it consume with acknowledgements?"""
+    return asked.event.queue == REPLIES and not asked.event.has("no_ack") and offered(asked.profile)
+
+
+@refuses(SECOND, "basic.consume", code=406, what="a second consumer of replies on one channel")
+def second(asked: Asked) -> bool | None:
+    """Has its channel a requester already?"""
+    present = _requesters(asked) if asked.event.queue == REPLIES and offered(asked.profile) else []
+    if not present:
+        return False
+    same = any(one.tag == asked.event.consumer_tag for one in present)
+    return True if not same and any(one.state in (LIVE, STARTING) for one in present) else None
+
+
+@refuses(NOBODY, "basic.publish", code=406, what="a request on a channel that takes no replies")
+def nobody(asked: Asked) -> bool | None:
+    """Does its channel not consume from the pseudo-queue?"""
+    if ASKS not in asked.event.arguments or not offered(asked.profile):
+        return False
+    present = _requesters(asked)
+    return None if present and not any(one.state in (LIVE, STARTING) for one in present) else not present
+
+
+@refuses(BOUND, "queue.bind", code=404, what="a binding of amq.rabbitmq.reply-to")
+def bound(asked: Asked) -> bool:
+    """Is it bound as if it were a queue?"""
+    return asked.event.queue == REPLIES and offered(asked.profile)
+
+
+@refuses(BOUND, "queue.bind", code=403, what="a binding of an address for replies")
+def address_bound(asked: Asked) -> bool | None:
+    """Is an address bound as if it were a queue?"""
+    named = (asked.event.queue or "").startswith(f"{REPLIES}.") and offered(asked.profile)
+    return named or (None if asked.event.queue == REPLIES else False)
+
+
+@refuses(EMPTY, "queue.purge", "basic.get", code=404, what="a look into amq.rabbitmq.reply-to")
+def looked_into(asked: Asked) -> bool:
+    """Is it used as if it held messages?"""
+    return asked.event.queue == REPLIES and offered(asked.profile)
+
+
+# -- requests and their addresses
+
+
+@follows("basic.consume")
+def requester(fact: Passed, notes: Notes) -> None:
+    """Somebody wants to get replies."""
+    event, channel = fact.event, fact.connection.channels.get(fact.event.channel)
+    if event.queue == REPLIES and channel is not None and channel.state == OPEN and not channel.adopted:
+        memory = notes.memory(Replies)
+        memory.requesters[channel.opened] = Holder(channel, event.consumer_tag or "", False, event.seq)
+        memory.limit()
+
+
+@follows("basic.publish")
+def published(fact: Passed, notes: Notes) -> None:
+    """A request, or a reply."""
+    event, memory = fact.event, notes.memory(Replies)
+    channel = fact.connection.channels.get(event.channel)
+    if not memory.requesters or channel is None or channel.state != OPEN or not event.message:
+        return
+    if ASKS in event.arguments:
+        known = event.message in memory.requests
+        memory.requests[event.message] = None if known else memory.requesters.get(channel.opened)
+    address = event.routing_key or ""
+    if not event.exchange and address in memory.addresses:
+        to = memory.addresses[address]
+        plain = event.message not in memory.replies and not (channel.transactional or channel.indeterminate)
+        reply = Reply(event.seq, channel, address, to, to.there())
+        memory.replies[event.message] = reply if plain else None
+    memory.limit()
+
+
+@judges(Delivered, ADDRESS)
+def request_delivered(fact: Delivered, notes: Notes) -> None:
+    """A request comes to who is to answer it."""
+    publication, memory = fact.copy.publication, notes.memory(Replies)
+    to = memory.requests.get(publication.message) if publication is not None and memory.requests else None
+    if publication is None or to is None or ASKS not in publication.content or fact.copy.ambiguous:
+        return
+    address = json.loads(fact.event.arguments or "{}").get("properties", {}).get("reply_to")
+    owner = memory.addresses.get(address or "")
+    if not address or address == REPLIES or len(address.encode()) > OCTETS:
+        notes.find(ADDRESS, fact.event, "an address in reply-to", f"reply-to {address!r}", publication.seq)
+    elif owner is not None and owner is not to and owner.channel is not to.channel:
+        allowed = "an address that no other requester has"
+        notes.find(ADDRESS, fact.event, allowed, f"reply-to {address!r}, of another", publication.seq, owner.seq)
+    else:
+        notes.exercise(ADDRESS)
+        memory.addresses[address] = to
+        memory.limit()
+
+
+# -- replies
+
+
+@follows("basic.deliver", rules=(COMES, ONCE, DROPPED))
+def reply_came(fact: Passed, notes: Notes) -> None:
+    """A reply comes to somebody."""
+    event, memory = fact.event, notes.memory(Replies)
+    reply = memory.of(fact)
+    if reply is None or event.direction == TO_BROKER:
+        return
+    reply.came += 1
+    channel, consumer = fact.connection.channels.get(event.channel), reply.to.consumer()
+    if reply.there is False:
+        allowed = "nobody gets it: its requester has gone"
+        notes.find(DROPPED, event, allowed, _delivered(event), reply.sent, reply.to.seq)
+    elif channel is not reply.to.channel or (consumer is not None and event.consumer_tag != consumer.tag):
+        notes.find(ONCE, event, "its requester alone gets it", _delivered(event), reply.sent, reply.to.seq)
+    elif reply.came > 1:
+        notes.find(ONCE, event, "one delivery of a reply", f"number {reply.came}", reply.sent, reply.to.seq)
+    else:
+        notes.exercise(COMES)
+
+
+def _delivered(event: Event) -> str:
+    return f"it is delivered on channel {event.channel} of {event.connection}, to {event.consumer_tag}"
+
+
+@judges(Confirmed, DROPPED)
+def confirmed(fact: Confirmed, notes: Notes) -> None:
+    """The broker has handed it over."""
+    memory = notes.memory(Replies)
+    for publication in fact.resolved if memory.replies else ():
+        reply = memory.replies.get(publication.message)
+        if reply is not None and fact.event.method == "basic.ack":
+            _handled(reply, fact.event, notes)
+
+
+@judges(Answered, COMES, ONCE, DROPPED)
+def answered(fact: Answered, notes: Notes) -> None:
+    """Something later on the channel of the reply, or of its requester, is answered."""
+    sent = fact.request.seq
+    for message, reply in notes.memory(Replies).replies.items():
+        if reply is None or fact.request.ignored:
+            continue
+        if reply.by is fact.channel and reply.sent < sent and not reply.handled and not reply.by.confirm:
+            _handled(reply, fact.event, notes)
+        elif reply.to.channel is fact.channel and 0 < reply.handled < sent and not reply.proven:
+            _due(message, reply, fact.event, notes)
+
+
+def _handled(reply: Reply, event: Event, notes: Notes) -> None:
+    reply.handled = reply.handled or event.seq
+    if reply.there is False and not reply.proven and not reply.came:
+        reply.proven = True
+        notes.exercise(DROPPED)
+
+
+def _due(message: str, reply: Reply, event: Event, notes: Notes) -> None:
+    """By now it has come, if its requester has been there all the time."""
+    reply.proven = True
+    if reply.came == 1:
+        notes.exercise(ONCE)
+    elif not reply.came and reply.there and reply.to.there() and not reply.to.channel.paused:
+        notes.find(COMES, event, f"{message} comes to its requester", "it does not come", reply.sent, reply.to.seq)
+
+
+@judges(ClosedUnasked, DROPPED)
+def refused(fact: ClosedUnasked, notes: Notes) -> None:
+    """The channel is closed over a publish, and all that it may mean were late replies."""
+    late = [one for one in notes.memory(Replies).replies.values() if one is not None and one.by is fact.channel]
+    open_ones = [one for one in late if not one.handled]
+    if not open_ones or ids_of(fact.event) != PUBLISH or any(one.there is not False for one in open_ones):
+        return
+    if fact.channel.confirm and len(fact.channel.unconfirmed) == len(open_ones):
+        notes.find(DROPPED, fact.event, "the reply is dropped", closing(fact.event.args), open_ones[-1].sent)

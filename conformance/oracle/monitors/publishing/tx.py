@@ -1,0 +1,133 @@
+"""TX: what is done in a transaction, and mistakes about modes and publishes that cost the channel.
+
+A memory of the family: how the transactions of each channel have ended. What was published in one that is not committed
+must not be seen; which rule speaks of it as well depends on what became of its transaction, and on whether that was
+the first of its channel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from conformance.oracle.model.channels import Channel
+from conformance.oracle.model.closing import ids_of
+from conformance.oracle.model.facts import (
+    Accepted,
+    Answered,
+    ClosedUnasked,
+    Delivered,
+    FoundEmpty,
+)
+from conformance.oracle.model.records import PROVISIONAL, Copy, Request
+from conformance.oracle.monitors.deliveries.ack import closing
+from conformance.oracle.monitors.notes import Notes
+from conformance.oracle.monitors.refusals import grants
+from conformance.oracle.monitors.table import judges
+from conformance.oracle.topology.preconditions import Asked
+
+EARLY, UNDONE, NEXT, AGAIN, UNFINISHED = "TX-003", "TX-005", "TX-006", "TX-007", "TX-008"
+COMMIT, ROLLBACK = "tx.commit", "tx.rollback"
+IDS = {(90, 20): COMMIT, (90, 30): ROLLBACK}
+NOT_TRANSACTIONAL = 406
+MOST = 256
+"""So many channels, and ends of transactions of each, are remembered."""
+
+
+@dataclass(slots=True)
+class Ends:
+    """The requests that have ended transactions, and were answered, by the seq at which their channel was opened."""
+
+    of: dict[int, list[Request]] = field(default_factory=dict)
+
+    def enter(self, channel: Channel, request: Request) -> None:
+        """One more."""
+        ends = self.of.setdefault(channel.opened, [])
+        ends.append(request)
+        del ends[:-MOST]
+        if len(self.of) > MOST:
+            del self.of[next(iter(self.of))]
+
+    def rule(self, copy: Copy) -> str:
+        """The rule beside TX-003 that speaks of what is not committed; empty: there is none."""
+        channel = copy.publisher
+        if channel is None:
+            return ""
+        ends = self.of.get(channel.opened, ())
+        if any(one.seq > copy.published for one in ends):
+            return UNDONE
+        if channel.close_answered or channel.close_seen or channel.connection.ended:
+            return UNFINISHED
+        return NEXT if ends else ""
+
+
+@judges(Accepted, "TX-002")
+def settled_again(fact: Accepted, notes: Notes) -> None:
+    """A delivery that a rollback made outstanding again was settled again."""
+    settlement = fact.settlement
+    if not settlement.refusal and any(0 < one.restored < settlement.seq for one in settlement.covered):
+        notes.exercise("TX-002")
+
+
+@judges(Delivered, "TX-003", again=True)
+def published_early(fact: Delivered, notes: Notes) -> None:
+    """Nothing reaches a queue before the commit."""
+    copy = fact.copy
+    if copy.place != PROVISIONAL or copy.ambiguous:
+        return
+    allowed, observed = f"no delivery of {copy.id}: its transaction was not committed", f"{fact.event.method} of it"
+    for rule in filter(None, (EARLY, notes.memory(Ends).rule(copy))):
+        notes.find(rule, fact.event, allowed, observed, copy.published)
+
+
+@judges(FoundEmpty, EARLY, UNDONE, NEXT, UNFINISHED)
+def not_there_yet(fact: FoundEmpty, notes: Notes) -> None:
+    """The queue is empty although something was published to it that is not committed."""
+    if not fact.queue.announced:
+        return
+    notes.exercise(EARLY)
+    ends = notes.memory(Ends)
+    announced = [one for one in fact.queue.copies.values() if one.place == PROVISIONAL and one.published < fact.since]
+    notes.exercise(*{rule for one in announced if (rule := ends.rule(one))})
+
+
+@judges(Answered, NEXT)
+def ended(fact: Answered, notes: Notes) -> None:
+    """A transaction has ended, and the next one has begun: that one can be ended as well."""
+    if fact.request.method in IDS.values() and not fact.request.ignored:
+        notes.memory(Ends).enter(fact.channel, fact.request)
+
+
+@judges(ClosedUnasked, NEXT)
+def no_next(fact: ClosedUnasked, notes: Notes) -> None:
+    """The broker knows of no transaction, where one has ended before."""
+    method, ends = IDS.get(ids_of(fact.event)), notes.memory(Ends).of.get(fact.channel.opened)
+    if method is None or not ends or fact.event.args.get("reply_code") != NOT_TRANSACTIONAL:
+        return
+    pending = [one for one in fact.channel.pending() if one.method == method]
+    if pending and not pending[0].committed:
+        allowed = f"{method}-ok: a transaction has begun with {ends[-1].method}"
+        notes.find(NEXT, fact.event, allowed, closing(fact.event.args), ends[-1].seq, pending[0].seq)
+
+
+@grants(AGAIN, "tx.select")
+def selected(asked: Asked) -> bool:
+    """Is its channel transactional already?"""
+    return asked.actor.transactional
+
+
+@judges(Answered, "TX-003")
+def returns_before_commit_ok(fact: Answered, notes: Notes) -> None:
+    """What could not be routed has come back when the commit is answered."""
+    for publication in fact.request.committed:
+        if not publication.mandatory or publication.routed is not False:
+            continue
+        notes.exercise("TX-003")
+        if not publication.returned:
+            notes.find(
+                "TX-003",
+                fact.event,
+                f"the return of {publication} before tx.commit-ok",
+                "tx.commit-ok first",
+                publication.seq,
+                fact.request.seq,
+            )

@@ -1,0 +1,1 @@
+"""Consumers: prefetch, cancellation, timeouts, and who may consume."""

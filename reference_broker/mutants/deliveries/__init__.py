@@ -1,0 +1,1 @@
+"""Deliveries: tags, acknowledgement modes, settling, and the errors that come of it."""

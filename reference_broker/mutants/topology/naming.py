@@ -1,0 +1,125 @@
+"""Names that are refused without need, refusals that get lost over them, and empty names that stand for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from codec import methods as m
+from codec.errors import ReplyCode
+from reference_broker.channel import Channel
+from reference_broker.connection import Connection
+from reference_broker.errors import AmqpException, ConnectionException, not_found, precondition
+from reference_broker.mutants.kinds import replaces
+from reference_broker.mutants.topology.binding import Handle, handling
+
+LAVINMQ = "https://github.com/cloudamqp/lavinmq/pull/631"
+LENGTH, USUAL, ROOM = 64, 127, 255
+
+
+def _picky(kind: type[Any], name: str, says: str, wrong: Callable[[str], bool], *rules: str) -> None:
+    """A declaration with such a name is refused."""
+
+    @handling((kind,), name, says, *rules)
+    def declare(channel: Channel, method: Any, below: Handle) -> None:
+        given = method.queue if kind is m.QueueDeclare else method.exchange
+        if not method.passive and wrong(given):
+            raise precondition(f"'{given}' is no name")
+        below(channel, method)
+
+
+_picky(m.QueueDeclare, "naming.no-colons", "names of queues have no colons", lambda name: ":" in name, "QUEUE-022")
+_picky(
+    m.QueueDeclare, "naming.64-octets", "names of queues have 64 octets", lambda name: len(name) > LENGTH, "QUEUE-022"
+)
+_picky(
+    m.QueueDeclare,
+    "naming.127-octets",
+    "names of queues have 127 octets",
+    lambda name: len(name.encode()) > USUAL,
+    "QUEUE-023",
+)
+_picky(m.QueueDeclare, "naming.ascii-alone", "names of queues are ASCII", lambda name: not name.isascii(), "QUEUE-023")
+_picky(
+    m.ExchangeDeclare,
+    "naming.exchanges-without-colons",
+    "names of exchanges have no colons",
+    lambda name: ":" in name,
+    "EXCH-019",
+)
+_picky(
+    m.ExchangeDeclare,
+    "naming.exchanges-of-64-octets",
+    "names of exchanges have 64 octets",
+    lambda name: len(name) > LENGTH,
+    "EXCH-019",
+)
+
+
+@handling((m.QueueBind,), "naming.short-keys", "keys of bindings have 127 octets", "BIND-016")
+def short_keys(channel: Channel, method: m.QueueBind, below: Handle) -> None:
+    if len(method.routing_key.encode()) > USUAL:
+        raise precondition("the key is too long")
+    below(channel, method)
+
+
+@replaces(
+    "connection.close_channel",
+    "naming.refusals-that-do-not-fit",
+    "a refusal whose text is longer than a short string is not sent",
+    "QUEUE-035",
+    field=LAVINMQ,
+)
+def refusals_that_do_not_fit(self: Connection, channel: Channel, error: AmqpException, offender: Any) -> None:
+    if len(error.whole_text().encode()) <= ROOM:
+        Connection.close_channel(self, channel, error, offender)
+
+
+@replaces(
+    "connection.close_channel",
+    "naming.long-refusals-cost-all",
+    "a refusal whose text is longer than a short string costs the connection",
+    "QUEUE-035",
+)
+def long_refusals_cost_all(self: Connection, channel: Channel, error: AmqpException, offender: Any) -> None:
+    if len(error.whole_text().encode()) > ROOM:
+        self.close(ConnectionException(ReplyCode.INTERNAL_ERROR), (0, 0))
+    else:
+        Connection.close_channel(self, channel, error, offender)
+
+
+def _no_last(kind: type[Any], name: str, says: str, rule: str) -> None:
+    @handling((kind,), name, says, rule)
+    def use(channel: Channel, method: Any, below: Handle) -> None:
+        if not method.queue:
+            raise not_found("queue", "")
+        below(channel, method)
+
+
+_no_last(m.QueueDelete, "naming.delete-wants-a-name", "queue.delete needs the name of the queue", "QUEUE-028")
+_no_last(m.QueueUnbind, "naming.unbind-wants-a-name", "queue.unbind needs the name of the queue", "BIND-010")
+
+
+def _nothing_is_fine(kind: type[Any], answer: Callable[[int], Any], name: str, says: str, rule: str) -> None:
+    @handling((kind,), name, says, rule)
+    def use(channel: Channel, method: Any, below: Handle) -> None:
+        if method.queue or channel.last_queue:
+            below(channel, method)
+        else:
+            channel.connection.send(answer(channel.number))
+
+
+_nothing_is_fine(
+    m.QueueDelete,
+    lambda number: m.QueueDeleteOk(number, 0),
+    "naming.nothing-deleted",
+    "queue.delete is answered where nothing was declared",
+    "QUEUE-028",
+)
+_nothing_is_fine(
+    m.QueueUnbind,
+    m.QueueUnbindOk,
+    "naming.nothing-unbound",
+    "queue.unbind is answered where nothing was declared",
+    "BIND-010",
+)
