@@ -128,7 +128,7 @@ def _user(event: Event) -> str:
 def _carry_out(model: Model, channel: Channel, event: Event, earlier: int) -> None:
     """A method that the broker handles: what it needs is weighed before it has any effect. The empty name stands for
     the last queue that the channel declared. `earlier` is the same method before, if that may not be handled yet."""
-    stock = stock_of(model, event) if event.method == "queue.delete" or event.has("passive") else None
+    stock = stock_of(model, channel, event) if event.method == "queue.delete" or event.has("passive") else None
     must = None if model.open else topology.weigh(topology.Asked(model.topology, channel, event, model.profile, stock))
     if isinstance(must, topology.Refusal):
         _refuse(channel, event, must)
@@ -450,7 +450,7 @@ def _declare(model: Model, channel: Channel, event: Event) -> None:
     if "passive" not in event.flags and event.queue:
         declaring.declare(model, event.queue, event, channel, change)
     request = _change(channel, event, change, census)
-    if request is not None and (stock := stock_of(model, event)) is not None:
+    if request is not None and (stock := stock_of(model, channel, event)) is not None:
         request.source, request.consumers = stock.queue, stock.consumers()
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
 from conformance.oracle.model import counts
-from conformance.oracle.model.channels import LIVE
+from conformance.oracle.model.channels import LIVE, Channel
 from conformance.oracle.model.queues import Queue
 from conformance.oracle.model.records import OUT, PotentialReceiver
 
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Stock:
-    """Of one queue, now."""
+    """Of one queue, now, for a method on this channel."""
 
     queue: Queue
+    channel: Channel
     timed: bool
     """Deliveries may come back by themselves."""
 
@@ -38,7 +39,13 @@ class Stock:
         """Has it a consumer?"""
         if not self._known():
             return None
-        return True if any(_consumes(one) for one in self.queue.receivers) else None if self.queue.receivers else False
+        return (
+            True
+            if any(self._consumes(one) for one in self.queue.receivers)
+            else None
+            if self.queue.receivers
+            else False
+        )
 
     def lent(self) -> bool:
         """Is a message out that a get has brought?"""
@@ -47,7 +54,7 @@ class Stock:
 
     def consumers(self) -> int:
         """How many consumers has it, all of them certain? Else -1."""
-        certain = self._known() and all(_consumes(one) for one in self.queue.receivers)
+        certain = self._known() and all(self._consumes(one) for one in self.queue.receivers)
         return len(self.queue.receivers) if certain else -1
 
     def abandoned(self) -> bool:
@@ -58,14 +65,16 @@ class Stock:
         queue = self.queue
         return bool(queue.declared) and queue.kind == "classic" and not (queue.opaque or queue.deleted)
 
+    def _consumes(self, receiver: PotentialReceiver) -> bool:
+        """Does it consume, for all that was sent and seen? One without consume-ok may be later than what another
+        channel does."""
+        consumer = receiver.consumer
+        if consumer is None or receiver.lost or consumer.state != LIVE or consumer.asked:
+            return False
+        return consumer.established > 0 or self.channel.consumers.get(consumer.tag) is consumer
 
-def _consumes(receiver: PotentialReceiver) -> bool:
-    """Does it consume, for all that was sent and seen?"""
-    consumer = receiver.consumer
-    return consumer is not None and not receiver.lost and consumer.state == LIVE and not consumer.asked
 
-
-def stock_of(model: Model, event: Event) -> Stock | None:
+def stock_of(model: Model, channel: Channel, event: Event) -> Stock | None:
     """Of the queue that the method names, where it is known."""
     queue = model.queues.get(event.queue or "")
-    return Stock(queue, model.settings.timed) if queue is not None else None
+    return Stock(queue, channel, model.settings.timed) if queue is not None else None

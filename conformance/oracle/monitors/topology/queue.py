@@ -260,7 +260,10 @@ def counts_consumers(fact: Answered, notes: Notes) -> None:
     request, least = fact.request, fact.request.consumers
     if request.method != DECLARE or least <= 0 or request.source is None:
         return
-    count, there = int(fact.event.args.get("consumer_count", 0)), Stock(request.source, timed=False).consumers()
+    count, there = (
+        int(fact.event.args.get("consumer_count", 0)),
+        Stock(request.source, fact.channel, timed=False).consumers(),
+    )
     if there < least:
         return
     if count >= least:

@@ -17,6 +17,7 @@ NO_X = "90 > unexchange x \n 90 < unexchange-ok \n"
 OWNED = "@open 1 \n d:1 > open \n d:1 < open-ok \n d:1 > declare q exclusive \n d:1 < declare-ok q \n"
 FIND = "1 > declare q passive \n"
 DELETE, REMADE = "90 > delete q \n 90 < delete-ok \n", "90 > declare q \n 90 < declare-ok q \n"
+NOBODY = "1 < declare-ok q 0 consumers=0 \n"
 FOUND, NOT_FOUND = "1 < declare-ok q \n", "1 < closed 404 50 10 NOT_FOUND \n"
 USED = "@queue q \n @consume 2 q c1 \n @open 1 \n 1 > delete q if_unused \n"
 FULL = "@queue q \n @stock q m1 \n @open 1 \n @open 2 \n 1 > delete q if_empty \n"
@@ -64,6 +65,11 @@ LAWFUL = [
     ("the consumer's channel is closed", USED + "2 > close \n 2 < close-ok \n" + DELETED),
     ("the message is taken before the queue is deleted", FULL + "2 > get q no_ack \n 2 < get-ok 1 m1 q \n" + DELETED),
     ("the queue is emptied before it is deleted", FULL + "2 > purge q \n 2 < purge-ok 1 \n" + DELETED),
+    ("a consumer without consume-ok comes after it is looked for", Q + "2 > consume q c1 no_wait \n" + FIND + NOBODY),
+    (
+        "a consumer without consume-ok comes too late",
+        Q + "2 > consume q c1 no_wait \n 1 > delete q if_unused\n" + DELETED,
+    ),
 ]
 BROKEN = [
     ("BIND-005", X + "1 > unbind q x k \n 90 > bind q x \n 90 < bind-ok \n 1 < closed 404 50 50 NOT_FOUND"),
@@ -77,4 +83,6 @@ BROKEN = [
     ("EXCH-009", BOUND + UNUSED + "1 < unexchange-ok \n 90 > unbind q x \n"),
     ("QUEUE-012", USED + DELETED + "2 > cancel c1 \n"),
     ("QUEUE-013", FULL + DELETED + "2 > get q no_ack \n"),
+    ("QUEUE-020", Q + "1 > consume q c1 no_wait \n" + FIND + NOBODY),
+    ("QUEUE-012", Q + "1 > consume q c1 no_wait \n 1 > delete q if_unused \n" + DELETED),
 ]
