@@ -153,6 +153,7 @@ class Door:
         if dropped:
             config.hook.pytest_deselected(items=sorted(dropped, key=lambda item: item.nodeid))
             items[:] = [item for item in items if item not in dropped]
+        _order(items)
         _put_last(items, revived=self.options.revived)
         turns = sum(map(_hunts, items))
         if turns:
@@ -306,6 +307,12 @@ def check_of(node: pytest.Item) -> Check | None:
 def queue_type_of(item: pytest.Item) -> str:
     params = getattr(getattr(item, "callspec", None), "params", {})
     return str(next((params[name] for name in _FIXTURES if name in params), ""))
+
+
+def _order(items: list[pytest.Item]) -> None:
+    """By the names of their files, in whatever folders these lie; other tests stay in their places."""
+    ordered = iter(sorted((item for item in items if CHECK in item.stash), key=lambda item: item.path.name))
+    items[:] = [next(ordered) if CHECK in item.stash else item for item in items]
 
 
 def _of_the_suite(node: str) -> bool:

@@ -43,6 +43,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copy(ROOT / name, copy)
     for name, text in FILES.items():
         assert not (place / name).exists(), f"{name} is there; the page is to invent a rule of another family"
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
         (place / name).write_text(text, encoding="utf-8")
     return place
 
