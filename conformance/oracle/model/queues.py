@@ -148,6 +148,7 @@ class Queue:
     orders: CandidateOrders = field(init=False)
     _blind_until: int = 0
     _shared_until: int = 0
+    _mingled_until: int = 0
     _lost_until: int = 0
     _swept: int = 0
     _lost: int = 0
@@ -216,6 +217,8 @@ class Queue:
             self._blind_until = at
         if blind or receiver.lost:
             self._lost_until = at
+            if self.receivers:
+                self._mingled_until = at
 
     def swept(self, sweeper: int, at: int) -> None:
         """What might have returned deliveries that the client had not read has been handled."""
@@ -234,6 +237,11 @@ class Queue:
         """Did several consumers share the queue at any time since the message left it last? Then its place may have
         been gone when it was returned, and it is closer to the head."""
         return self._shared() or (copy.holder is not None and self._shared_until > copy.holder.seq)
+
+    def mingled(self, since: int) -> bool:
+        """May others than the one who gave a message back then have had it meanwhile, and have given it back?"""
+        lost_gets = any(receiver.get and receiver.lost for receiver in self.receivers)
+        return lost_gets or self._shared() or max(self._shared_until, self._mingled_until) > since
 
     def _shared(self) -> bool:
         return sum(not receiver.get for receiver in self.receivers) > 1

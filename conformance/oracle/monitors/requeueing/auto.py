@@ -136,7 +136,8 @@ def in_order_of_delivery(fact: Delivered, notes: Notes) -> None:
         before = waiting.holder
         if waiting is copy or waiting.entry != RELEASED or before is None or waiting.entered != copy.entered:
             continue
-        if _returns_before(before, held) and (counted or not queue.others(waiting.entered, fact.receiver)):
+        certain = not queue.mingled(waiting.entered) if counted else not queue.others(waiting.entered, fact.receiver)
+        if _returns_before(before, held) and certain:
             notes.suspect(
                 waiting,
                 rule,
@@ -163,6 +164,8 @@ def in_its_place_after_a_loss(fact: Delivered, notes: Notes) -> None:
     for waiting in islice(queue.returned.values(), WINDOW):
         before = waiting.holder
         if waiting is copy or not _released(waiting) or before is None or before.channel is not held.channel:
+            continue
+        if queue.mingled(waiting.entered):
             continue
         if waiting.older_than(copy):
             notes.suspect(

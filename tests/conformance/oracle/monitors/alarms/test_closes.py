@@ -143,3 +143,34 @@ def test_a_number_may_be_opened_again_before_anything_is_answered(play) -> None:
     assert play(TWICE.format("1 > flow") + "1 < flow-ok").broken == []
     assert play(TWICE.format("1 > close") + "1 < close-ok").broken == []
     assert play(TWICE.format("1 > close") + "1 < close-ok \n 1 < open-ok").broken == ["ERR-006"]
+
+
+TWO_CLOSE = """
+    @queue q quorum
+    @stock q m1 m2 m3
+    @open 1
+    @consume 1 q c1
+    1 < deliver c1 1 m1 q
+    1 < deliver c1 2 m2 q
+    1 < deliver c1 3 m3 q
+    @open 3
+    {}
+    1 > close
+    3 > close
+    1 < close-ok
+    3 < close-ok
+    @open 7
+    7 > get q no_ack
+    7 < get-ok 1 m2 q redelivered
+    7 > get q no_ack
+    7 < get-ok 2 m3 q redelivered
+    7 > get q no_ack
+    7 < get-ok 3 m1 q redelivered
+"""
+
+
+def test_what_a_close_gives_back_may_go_through_a_consumer_that_ends_as_well(play) -> None:
+    """AUTO-001: RabbitMQ 3.8 gave what the first channel held to the consumer of the second, which closed in the same
+    write. That all messages are there when the first one is got does not tell where they have been."""
+    assert play(TWO_CLOSE.format("@consume 3 q c3"), "rabbitmq-3.8").broken == []
+    assert play(TWO_CLOSE.format(""), "rabbitmq-3.8").broken == ["AUTO-001"]
