@@ -1,0 +1,105 @@
+"""Queues that hold more than their limit, or less, or the wrong ones."""
+
+from __future__ import annotations
+
+from reference_broker.message import Entry, Message
+from reference_broker.mutants.kinds import memory, replaces
+from reference_broker.queue import Queue
+
+OVERHEAD = 8
+"""Octets that a message has beside its body, to some."""
+
+
+def over(queue: Queue, count: int, octets: int) -> bool:
+    """Would so much be more than the queue may hold?"""
+    most, most_octets = queue.settings.max_length, queue.settings.max_octets
+    return (most is not None and count > most) or (most_octets is not None and octets > most_octets)
+
+
+@replaces("queue.over_limit", "lengths.one-more", "a queue holds one message more than its limit", "LEN-001", "LEN-006")
+def one_more(self: Queue, more: int = 0, octets: int = 0) -> bool:
+    return over(self, len(self.ready) + more - 1, self.ready.octets + octets)
+
+
+@replaces("queue.over_limit", "lengths.unlimited", "x-max-length is passed over", "LEN-001", "LEN-006")
+def unlimited(self: Queue, more: int = 0, octets: int = 0) -> bool:
+    return over(self, 0, self.ready.octets + octets)
+
+
+@replaces("queue.over_limit", "lengths.octets-unlimited", "x-max-length-bytes is passed over", "LEN-005", "LEN-006")
+def octets_unlimited(self: Queue, more: int = 0, octets: int = 0) -> bool:
+    return over(self, len(self.ready) + more, 0)
+
+
+@replaces("queue.over_limit", "lengths.octets-alone", "of two limits that of octets alone counts", "LEN-006")
+def octets_alone(self: Queue, more: int = 0, octets: int = 0) -> bool:
+    counts = self.settings.max_octets is None
+    return over(self, len(self.ready) + more if counts else 0, self.ready.octets + octets)
+
+
+@replaces("queue.over_limit", "lengths.at-the-limit", "a queue that holds all it may is taken for too full", "LEN-003")
+def at_the_limit(self: Queue, more: int = 0, octets: int = 0) -> bool:
+    return over(self, len(self.ready) + more + 1, self.ready.octets + octets + 1)
+
+
+@replaces("queue.over_limit", "lengths.with-overhead", "more than the body counts as octets of a message", "LEN-003")
+def with_overhead(self: Queue, more: int = 0, octets: int = 0) -> bool:
+    count = len(self.ready) + more
+    return over(self, count, self.ready.octets + octets + OVERHEAD * count)
+
+
+@replaces(
+    "queue.over_limit",
+    "lengths.too-large-for-one",
+    "a message that is larger than all room is kept",
+    "LEN-005",
+    "LEN-001",
+)
+def too_large_for_one(self: Queue, more: int = 0, octets: int = 0) -> bool:
+    count = len(self.ready) + more
+    return count > 1 and over(self, count, self.ready.octets + octets)
+
+
+@replaces("queue.trim", "lengths.newest-go", "the newest messages make room", "LEN-002")
+def newest_go(self: Queue) -> None:
+    entries = self.ready.entries()
+    while entries and over(self, len(entries), sum(len(entry.message.body) for entry in entries)):
+        self.die(entries.pop(), "maxlen")
+    self.ready = self.nothing()
+    for entry in entries:
+        self.ready.push(entry)
+
+
+@replaces("queue.trim", "lengths.all-go", "one message too many empties the queue", "LEN-003")
+def all_go(self: Queue) -> None:
+    if self.over_limit():
+        while self.ready:
+            self.die(self.ready.pop(), "maxlen")
+
+
+def fetched(queue: Queue) -> list[int]:
+    """How many messages gets have brought, and how many octets."""
+    found: list[int] = memory(queue, "fetched", lambda: [0, 0])
+    return found
+
+
+@replaces("queue.get", "lengths.fetched-counts", "messages that a client holds count towards the limit", "LEN-004")
+def fetched_counts(self: Queue) -> Entry | None:
+    entry = self.ready.pop() if self.ready else None
+    if entry is not None:
+        count = fetched(self)
+        count[0] += 1
+        count[1] += len(entry.message.body)
+        self.over_limit = lambda more=0, octets=0: over(  # type: ignore[method-assign]
+            self, len(self.ready) + more + count[0], self.ready.octets + octets + count[1]
+        )
+    return entry
+
+
+@replaces("queue.publish", "lengths.refused-and-taken", "a refused message takes the place of the oldest", "LEN-007")
+def refused_and_taken(self: Queue, message: Message) -> bool:
+    refused = self.limited and self.settings.reject_publish and self.over_limit(1, len(message.body))
+    self.published += 1
+    self.ready.push(self.entry(self.published, message, None))
+    self.settle_down()
+    return not refused
