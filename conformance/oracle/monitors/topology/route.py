@@ -98,6 +98,8 @@ class Ways:
     by_message: OrderedDict[str, Way | None] = field(default_factory=OrderedDict)
     came: OrderedDict[tuple[str, tuple[str, str, str]], None] = field(default_factory=OrderedDict)
     """The queues out of which messages came to which a way leads, each with what these are like."""
+    heirs: set[str] = field(default_factory=set)
+    """Names of queues to which dead letters of others go. Which ones is remembered for a while only."""
 
     def note(self, message: str, way: Way | None) -> None:
         """One more publish."""
@@ -124,6 +126,14 @@ def published(fact: Passed, notes: Notes) -> None:
             memory.note(event.message, None)
         return
     memory.note(event.message, _way(fact))
+
+
+@follows("queue.declare")
+def inherits(fact: Passed, notes: Notes) -> None:
+    """The dead letters of this queue go to another."""
+    key = (fact.event.args.get("arguments") or {}).get("x-dead-letter-routing-key")
+    if fact.event.direction == TO_BROKER and isinstance(key, str):
+        notes.memory(Ways).heirs.add(key)
 
 
 @follows(*MOVES)
@@ -201,6 +211,8 @@ def came(fact: Delivered, notes: Notes) -> None:
 def _astray(fact: Delivered, way: Way, notes: Notes) -> None:
     copy, queue = fact.copy, fact.queue
     if queue.opaque or not queue.declared or copy.publication is not None or way.moved:
+        return
+    if queue.name in notes.memory(Ways).heirs:
         return
     why = way.barred.get(queue.name)
     notes.find(

@@ -88,7 +88,17 @@ BROKEN = [
         route("headers", "-", "x-match=all-with-x", TAG) + sent("any", "m1", 1, "h.x-tag=b") + comes("q"),
     ),
 ]
+MANY = 1100
+FILLED = "".join(f"1 > publish q m{number} \n 1 < ack {number} \n" for number in range(2, MANY + 1))
+TAKEN = "@consume 2 q c \n" + "".join(f"2 < deliver c {tag} m{tag} q \n" for tag in range(1, MANY + 1))
+HEIR = "@queue r \n @queue q quorum x-dead-letter-exchange= x-dead-letter-routing-key=r \n"
 LAWFUL = [
+    (
+        "dead letters, so many that not all are remembered",
+        f"{HEIR} @route x direct a q \n @confirming 1 \n @open 2 \n @open 3 \n"
+        + sent("a")
+        + f"{FILLED} {TAKEN} 2 > nack {MANY} multiple \n 3 > get r no_ack \n 3 < get-ok 1 m1 r \n",
+    ),
     ("bound while it is sent", f"{Q} @exchange x \n 90 > bind q x \n" + sent("a") + comes("q")),
     (
         "bound after it was sent, and perhaps before it was handled",
