@@ -6,9 +6,6 @@ from reference_broker.message import Entry, Message
 from reference_broker.mutants.kinds import memory, replaces
 from reference_broker.queue import Queue
 
-OVERHEAD = 8
-"""Octets that a message has beside its body, to some."""
-
 
 def over(queue: Queue, count: int, octets: int) -> bool:
     """Would so much be more than the queue may hold?"""
@@ -40,12 +37,6 @@ def octets_alone(self: Queue, more: int = 0, octets: int = 0) -> bool:
 @replaces("queue.over_limit", "lengths.at-the-limit", "a queue that holds all it may is taken for too full", "LEN-003")
 def at_the_limit(self: Queue, more: int = 0, octets: int = 0) -> bool:
     return over(self, len(self.ready) + more + 1, self.ready.octets + octets + 1)
-
-
-@replaces("queue.over_limit", "lengths.with-overhead", "more than the body counts as octets of a message", "LEN-003")
-def with_overhead(self: Queue, more: int = 0, octets: int = 0) -> bool:
-    count = len(self.ready) + more
-    return over(self, count, self.ready.octets + octets + OVERHEAD * count)
 
 
 @replaces(

@@ -3,7 +3,8 @@
 The model claims nothing of what a full queue drops. This family follows a queue for as long as all that happens to it
 is certain: one channel in confirm mode fills it, and gets of the same connection empty it while no publish is under
 way. Then it is known which messages are there. They are compared when gets have taken all, so a message that comes late
-is not missed. A count that the broker tells is never evidence. Whatever else happens ends the claim for good.
+is not missed. A count that the broker tells is never evidence, and what counts as octets beside a body is the broker's
+choice. Whatever else happens ends the claim for good.
 """
 
 from __future__ import annotations
@@ -239,15 +240,15 @@ def _compare(event: Event, queue: Bounded, notes: Notes) -> None:
     seen = f"{len(found)} messages: {_list(found)}"
     if set(found) > set(there) and set(found) - set(there) <= queue.gone:
         notes.find(limit, event, wanted, seen)
-    elif set(found) < set(there):
+    elif set(found) < set(there) and queue.octets is None:
         notes.find(few, event, wanted, seen)
     elif set(found) - set(there) and set(found) <= set(there) | queue.gone:
         notes.find(end, event, wanted, seen)
     elif found == there:
         if queue.gone:
-            notes.exercise(limit, NO_MORE, *((end,) if there else ()))
-        if queue.crowded:
-            notes.exercise(READY)
+            notes.exercise(limit, *((end,) if there else ()))
+        if queue.octets is None:
+            notes.exercise(*((NO_MORE,) if queue.gone else ()), *((READY,) if queue.crowded else ()))
         return
     queue.unsure = True
 

@@ -29,7 +29,7 @@ CROWDED = KEPT + "8 > publish q m3 \n 8 < ack 3 \n"
 SOUND = {
     "LEN-001": filled(COUNT, 3) + got("m2", "m3"),
     "LEN-002": filled(COUNT, 5) + got("m4", "m5"),
-    "LEN-003": filled(OCTETS, 4) + got("m3", "m4"),
+    "LEN-003": filled(COUNT, 4) + got("m3", "m4"),
     "LEN-004": CROWDED + got("m2", "m3"),
     "LEN-005": filled(OCTETS, 3) + got("m2", "m3"),
     "LEN-006": filled(BOTH, 4) + got("m3", "m4"),
@@ -60,5 +60,6 @@ LAWFUL = {
     "one is under way": filled(COUNT, 3) + "8 > publish q m4 \n" + got("m3"),
     "messages expire": filled(COUNT + " x-message-ttl=5", 3) + got(),
     "a quorum queue": (filled(COUNT, 3) + got("m1", "m2", "m3")).replace("classic", "quorum"),
+    "octets of properties count": filled(OCTETS, 3) + got("m3"),
     "it refuses although there is room": filled(REFUSES, 2, refused="2") + got("m1"),
 }
