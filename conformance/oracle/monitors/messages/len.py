@@ -4,7 +4,8 @@ The model claims nothing of what a full queue drops. This family follows a queue
 is certain: one channel in confirm mode fills it, and gets of the same connection empty it while no publish is under
 way. Then it is known which messages are there. They are compared when gets have taken all, so a message that comes late
 is not missed. A count that the broker tells is never evidence, and what counts as octets beside a body is the broker's
-choice. Whatever else happens ends the claim for good.
+choice. Whatever else happens ends the claim for good. Other rules speak of losses while the limit is out of reach, and
+of what a refusal means (RQ-011, CNF-011, CNF-021).
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ class Bounded:
     held: set[int] = field(default_factory=set)
     """Channels with unacked messages of it."""
     crowded: bool = False
-    """Some were unacked when a message came, so many that the limit would have been passed with them."""
+    """Some were unacked when a message came for which there was room."""
+    came: int = 0
     asking: int = 0
     unsure: bool = False
 
@@ -70,6 +72,7 @@ class Bounded:
         """What is confirmed is there, in the order in which it was published."""
         while self.pending and self.pending[0].kept is not None:
             one = self.pending.pop(0)
+            self.came += 1
             self.ready.append(one)
             full = self.over()
             if self.refuses and full:
@@ -238,19 +241,28 @@ def _compare(event: Event, queue: Bounded, notes: Notes) -> None:
     end, few = NEWEST if queue.refuses else OLDEST, READY if queue.crowded else NO_MORE
     wanted = f"{len(there)} messages: {_list(there)}"
     seen = f"{len(found)} messages: {_list(found)}"
-    if set(found) > set(there) and set(found) - set(there) <= queue.gone:
-        notes.find(limit, event, wanted, seen)
-    elif set(found) < set(there) and queue.octets is None:
-        notes.find(few, event, wanted, seen)
-    elif set(found) - set(there) and set(found) <= set(there) | queue.gone:
+    lost, more = set(there) - set(found), set(found) - set(there)
+    reached = queue.most is not None and queue.octets is None and queue.came > queue.most
+    if more and lost and more <= queue.gone:
         notes.find(end, event, wanted, seen)
+    elif more and more <= queue.gone and not queue.refuses:
+        notes.find(limit, event, wanted, seen)
+    elif lost and not more and reached and not queue.refuses:
+        notes.find(few, event, wanted, seen)
     elif found == there:
-        if queue.gone:
-            notes.exercise(limit, *((end,) if there else ()))
-        if queue.octets is None:
-            notes.exercise(*((NO_MORE,) if queue.gone else ()), *((READY,) if queue.crowded else ()))
+        _exercise(queue, limit, end, reached, notes)
         return
     queue.unsure = True
+
+
+def _exercise(queue: Bounded, limit: str, end: str, reached: bool, notes: Notes) -> None:
+    """Just what must be there is there: what could a wrong broker have done otherwise?"""
+    if queue.gone and queue.ready:
+        notes.exercise(end)
+    if queue.gone and not queue.refuses:
+        notes.exercise(limit, *((NO_MORE,) if reached else ()))
+    if queue.crowded and reached and not queue.refuses:
+        notes.exercise(READY)
 
 
 def _list(messages: list[str]) -> str:
