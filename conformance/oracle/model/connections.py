@@ -63,6 +63,8 @@ class Connection:
     """How many channels may be open, as the client agreed to; 0: not seen, or no limit."""
     closes: int = 0
     """When the broker last agreed to the end of a channel."""
+    closed: int = 0
+    """The number of that channel. It may be open again by then, for a client need not wait."""
     beats: bool | None = None
     """Has the broker said that it wants heartbeats? None: we have not seen."""
     handshake: Handshake = field(default_factory=Handshake)

@@ -190,7 +190,7 @@ def _close_ok(model: Model, channel: Channel, event: Event) -> Facts:
     channel.state = CLOSED
     channel.close_sent, channel.close_answered = 0, event.seq
     if not crossed:
-        channel.connection.closes = event.seq
+        channel.connection.closes, channel.connection.closed = event.seq, channel.number
     if channel.connection.failed.get(channel.number) is channel and not crossed:
         del channel.connection.failed[channel.number]
 

@@ -132,17 +132,24 @@ def _refused(channel: Channel, event: Event, notes: Notes) -> None:
 @judges(Answered, OTHERS)
 def others_answer(fact: Answered, notes: Notes) -> None:
     """Another channel answers what it was asked after one was closed."""
-    closed = fact.channel.connection.closes
-    if fact.channel.opened < closed < fact.request.seq:
+    closed = _beside(fact.channel)
+    if 0 < closed < fact.request.seq:
         _goes_on(fact.channel, closed, ANSWERS, notes)
 
 
 @judges(Delivered, OTHERS)
 def others_are_served(fact: Delivered, notes: Notes) -> None:
     """A consumer of another channel gets what was published after one was closed."""
-    closed, consumer = fact.channel.connection.closes, fact.delivery.consumer
+    closed, consumer = _beside(fact.channel), fact.delivery.consumer
     if consumer is not None and 0 < consumer.established < closed < fact.copy.published:
         notes.show(OTHERS, CONSUMERS, GO_ON)
+
+
+def _beside(channel: Channel) -> int:
+    """The last close that was answered, if it was of another channel while this one was open; else 0. A number that is
+    opened again before the answer is none beside the one that is closed."""
+    connection = channel.connection
+    return connection.closes if channel.opened < connection.closes and channel.number != connection.closed else 0
 
 
 def _goes_on(channel: Channel, closed: int, how: str, notes: Notes) -> None:
@@ -160,10 +167,10 @@ def others_are_gone(fact: ConnectionFailed, notes: Notes) -> None:
     connection, event = fact.connection, fact.event
     if event.kind != METHOD or fact.error is not None or fact.failing or connection.misused or connection.overheard:
         return
-    if event.args.get("reply_code") != CHANNEL_ERROR or not connection.closes:
+    if event.args.get("reply_code") != CHANNEL_ERROR:
         return
     named = [one for one in connection.open_channels() if ids_of(event) in _under_way(one)]
-    if named and all(one.opened < connection.closes and not one.indeterminate for one in named):
+    if named and all(_beside(one) and not one.indeterminate for one in named):
         allowed = f"channel {named[0].number} goes on: another one was closed"
         notes.find(OTHERS, event, allowed, f"connection: {closing(event.args)}", connection.closes)
 
@@ -176,7 +183,7 @@ def _under_way(channel: Channel) -> set[tuple[int, int]]:
 def others_are_closed(fact: ClosedUnasked, notes: Notes) -> None:
     """A channel is closed over the close of another one, or when nothing was under way on it."""
     channel, connection = fact.channel, fact.channel.connection
-    if channel.opened > connection.closes or not connection.closes or channel.indeterminate or connection.overheard:
+    if not _beside(channel) or channel.indeterminate or connection.overheard:
         return
     if fact.suspect is None and ids_of(fact.event) == CLOSE:
         allowed = f"channel {channel.number} goes on: another one was closed"
@@ -190,10 +197,10 @@ def others_fall_silent(fact: Unanswered, notes: Notes) -> None:
     channel = fact.channel
     if fact.obligation.kind != REPLY or channel is None or channel.indeterminate or channel.connection.blocking.blocked:
         return
-    closed, pending = channel.connection.closes, channel.pending()
+    closed, pending = _beside(channel), channel.pending()
     if (
         not pending
-        or not channel.opened < closed < pending[0].seq == fact.obligation.since_seq
+        or not 0 < closed < pending[0].seq == fact.obligation.since_seq
         or pending[0].method not in HARMLESS
     ):
         return

@@ -14,6 +14,7 @@ AGAIN = "@open 1 \n 1 > open \n"
 SECOND = "0 < kicked 504 20 10 CHANNEL_ERROR \n"
 BESIDE = "@queue q \n @consume 2 q c1 \n @confirming 3 \n @open 1 \n @barrier 2 \n @close 1 \n"
 SERVED = "3 > publish q m1 \n 3 < ack 1 \n 2 < deliver c1 1 m1 q \n"
+HASTY = "@open 1 \n 1 > close \n 1 > open \n 1 > flow \n 1 < close-ok \n 1 < open-ok \n"
 ASKED = "2 > flow \n 2 > declare q passive \n"
 RENEWED = "@queue q \n @open 1 \n 1 > declare q passive \n 1 < declare-ok q \n @close 1 \n @open 1 \n"
 IN_TX = "@open 1 \n 1 > select \n 1 < select-ok \n @close 1 \n @open 1 \n"
@@ -57,6 +58,8 @@ LAWFUL = {
     "the broker closes the channel before it reads the second open": "@queue q \n @consume 1 q c1 \n 1 > open \n"
     "1 < closed 406 0 0 PRECONDITION_FAILED",
     "a user may have no more channels": FEW + "2 > open \n 0 < kicked 530 0 0 limit of user guest",
+    "a number that is opened again before close-ok is none beside it": HASTY + "0 < kicked 504 20 20 CHANNEL_ERROR",
+    "nor when the broker closes it": HASTY + "1 < closed 504 20 40 CHANNEL_ERROR",
     "a closed channel makes room": TWO + "1 > close \n 3 > open \n 1 < close-ok \n 3 < open-ok",
     "a channel that fails may still count": TWO + "1 > ack 9 \n 1 < closed 406 60 80 unknown delivery tag 9 \n"
     "3 > open \n 0 < kicked 530 0 0 NOT_ALLOWED",
