@@ -45,12 +45,13 @@ def came_back(fact: Returned, notes: Notes) -> None:
 
 
 def _in_turn(fact: Returned, publication: Publication, notes: Notes) -> None:
-    owed = [one for one in _owed(fact.channel) if one is not publication]
-    before = next((one for one in owed if one.seq < publication.seq), None)
-    if before is not None:
-        allowed, observed = f"the return of {before} first", f"the return of {publication}"
-        notes.find(ORDER, fact.event, allowed, observed, before.seq, publication.seq)
-    elif owed:
+    """Only a return that comes late proves another order: one that never comes may be lost."""
+    late = [one for one in _returned(fact.channel) if one.seq > publication.seq]
+    if late:
+        first = min(late, key=lambda one: one.seq)
+        allowed, observed = f"the return of {publication} before that of {first}", "it comes after it"
+        notes.find(ORDER, fact.event, allowed, observed, publication.seq, first.seq, first.returned)
+    elif any(one.seq > publication.seq for one in _owed(fact.channel)):
         notes.exercise(ORDER)
 
 
@@ -89,6 +90,12 @@ def _others(channel: Channel) -> list[Channel]:
 def _owed(channel: Channel) -> list[Publication]:
     """What must come back on it and has not, in the order in which it was published."""
     return sorted(_candidates(channel), key=lambda one: one.seq)
+
+
+def _returned(channel: Channel) -> list[Publication]:
+    """What had to come back on it, and has."""
+    mine = [one for group in channel.recent.values() if not channel.transactional for one in group]
+    return [one for one in mine if one.mandatory and one.routed is False and one.returned and not one.immediate]
 
 
 def _candidates(channel: Channel) -> Iterator[Publication]:

@@ -43,5 +43,6 @@ LAWFUL = {
     + BACK
     + BACK
     + "@close 1",
+    "the first may be lost, and what is lost has no place in an order": TWO + "1 < return any m2 exchange=x",
     "what an immediate publish is told": "@open 1 \n 1 > publish any m1 immediate \n 1 < return any m1 code=313",
 }
