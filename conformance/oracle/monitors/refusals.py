@@ -41,12 +41,14 @@ OF_A_CHANNEL = ("CNF-016", "CNF-019", "TX-004", "TMO-001", "TMO-023")
 def closed_over_a_mistake(fact: Faulted, notes: Notes) -> None:
     """The broker closed the channel over a mistake: with its code, naming its method or none, before any answer.
 
-    The rules give codes alone. A header or a body is no method, so what is wrong with a content has no name.
+    The rules give codes alone. A header or a body is no method, so what is wrong with a content has no name. A 403 may
+    be about rights or room: it does not show that the mistake was seen.
     """
     error, event = fact.error, fact.event
-    notes.exercise(error.rule)
-    ids = error.class_id, error.method_id
-    if int(event.args.get("reply_code", 0)) not in error.codes or ids_of(event) not in (ids, (0, 0)):
+    code, ids = int(event.args.get("reply_code", 0)), (error.class_id, error.method_id)
+    if code != ACCESS_REFUSED or error.code == ACCESS_REFUSED:
+        notes.exercise(error.rule)
+    if code not in error.codes or ids_of(event) not in (ids, (0, 0)):
         notes.find(
             error.rule,
             event,

@@ -52,6 +52,15 @@ class Asked:
         return connection.overheard or bool(connection.unreadable) or not all(one.everything for one in self.held)
 
     @property
+    def makes(self) -> bool:
+        """May it make something new? A broker may have no room for that, and say so by 403."""
+        if self.event.has("passive"):
+            return False
+        if self.event.method == "queue.declare":
+            return not self.event.queue or self.queue_there() is not True
+        return self.event.method == "exchange.declare" and self.exchange_there() is not True
+
+    @property
     def held(self) -> Sequence[Granted]:
         """The rights that its user may be held to; empty where nothing is known of them."""
         connection = self.actor.connection
@@ -142,7 +151,7 @@ def weigh(asked: Asked) -> Refusal | Grant | None:
     possible = [(one, made) for one in MISTAKES.get(method, ()) if (made := one.made(asked)) is not False]
     certain = next((one for one, made in possible if made), None)
     if certain is not None:
-        refused = [ACCESS_REFUSED] if asked.limited and certain.scope == "channel" else []
+        refused = [ACCESS_REFUSED] if (asked.limited or asked.makes) and certain.scope == "channel" else []
         codes = dict.fromkeys(
             [certain.code, *(one.code for one, _ in possible if one.scope == certain.scope), *refused]
         )

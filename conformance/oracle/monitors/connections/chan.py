@@ -198,11 +198,7 @@ def others_fall_silent(fact: Unanswered, notes: Notes) -> None:
     if fact.obligation.kind != REPLY or channel is None or channel.indeterminate or channel.connection.blocking.blocked:
         return
     closed, pending = _beside(channel), channel.pending()
-    if (
-        not pending
-        or not 0 < closed < pending[0].seq == fact.obligation.since_seq
-        or pending[0].method not in HARMLESS
-    ):
+    if not pending or not 0 < closed < pending[0].seq == fact.obligation.since_seq or pending[0].method not in HARMLESS:
         return
     heard = notes.memory(Numbers).heard.get(channel.opened) == closed
     if len({one.method for one in pending}) > 1 and not (heard or channel.unproven or channel.publishing):

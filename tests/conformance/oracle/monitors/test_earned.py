@@ -40,6 +40,11 @@ UNEARNED = [
         CONSUMED + "1 > recover requeue \n 1 < recover-ok \n 1 < deliver c1 3 m1 q redelivered \n"
         f"1 > ack 1 \n 1 < closed 406 60 80 {BEYOND} 1",
     ),
+    (
+        "QUEUE-016",
+        "takes a negative limit, where it has room",
+        "@open 1 \n 1 > declare q x-max-length=-1 \n 1 < closed 403 50 10 ACCESS_REFUSED",
+    ),
     ("TAG-004", "skips a number after automatic deliveries", TWO),
     (
         "TAG-008",

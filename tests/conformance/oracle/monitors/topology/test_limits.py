@@ -61,7 +61,12 @@ BROKEN = [
     ("EXCH-023", ABSENT + "1 < closed 404 40 10 NOT_FOUND"),
     ("BIND-015", HEADERS + "1 < bind-ok"),
 ]
+NO_ROOM = "1 < closed 403 50 10 ACCESS_REFUSED"
 LAWFUL = {
+    "no room for another queue": chosen("x-expires=0") + NO_ROOM,
+    "no room for another one that the broker names": "@open 1 \n 1 > declare \n 1 < declare-ok given \n"
+    "1 > declare exclusive x-expires=0 \n" + NO_ROOM,
+    "nor for one whose limit makes no sense": "@open 1 \n 1 > declare q x-max-length=-1 \n" + NO_ROOM,
     "a limit that is negative": chosen("x-message-ttl=-1") + UNEQUAL,
     "a time beside another argument": chosen("x-message-ttl=0", "x-odd=1") + UNEQUAL,
     "as many as there must be room for": queues(240) + UNEQUAL,
