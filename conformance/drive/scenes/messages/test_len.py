@@ -73,6 +73,6 @@ def test_two_limits(stage: Stage, size: int) -> None:
 
 @rule("LEN-007", queue_types=("classic",))
 @pytest.mark.parametrize(("limit", "most"), [(MOST, 4), (OCTETS, 40)], ids=["messages", "octets"])
-def test_a_full_queue_refuses(stage: Stage, limit: str, most: int) -> None:
+def test_the_newest_is_refused(stage: Stage, limit: str, most: int) -> None:
     """Nine come to a queue for four that refuses the newest."""
     filled(stage, {limit: most, OVERFLOW: "reject-publish"}, [10] * 9)
