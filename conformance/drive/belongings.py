@@ -17,17 +17,22 @@ class Belongings:
         self.queues: dict[str, RawConnection] = {}
         self.exchanges: dict[str, None] = {}
         self._deleting: dict[tuple[str, int], list[str]] = {}
+        self._deleted: dict[str, RawConnection] = {}
+        """Queues that may be declared again."""
 
     def watch(self, event: Event) -> None:
-        """Takes note of deletions, and of what became of them."""
+        """Takes note of deletions, of what became of them, and of a queue that is there again after its deletion."""
         key = event.connection, event.channel
         if event.method in ("queue.delete", "exchange.delete"):
             self._deleting.setdefault(key, []).append(event.queue or event.exchange or "")
         elif event.direction == TO_CLIENT and event.method in ("queue.delete-ok", "exchange.delete-ok"):
             asked = self._deleting.get(key)
             gone = asked.pop(0) if asked else ""
-            self.queues.pop(gone, None)
+            if gone in self.queues:
+                self._deleted[gone] = self.queues.pop(gone)
             self.exchanges.pop(gone, None)
+        elif event.method == "queue.declare-ok" and event.queue in self._deleted:
+            self.queues[event.queue] = self._deleted.pop(event.queue)
         elif event.method in ("channel.close", "channel.open"):
             self._deleting.pop(key, None)
 

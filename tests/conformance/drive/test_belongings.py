@@ -45,6 +45,16 @@ def test_what_cannot_be_deleted_stays(stage: Stage) -> None:
     assert list(stage.belongings.queues) == [used]
 
 
+def test_what_is_declared_again_after_its_deletion_is_to_be_removed_again(stage: Stage) -> None:
+    queue, connection = stage.queue(), stage.connection
+    deleter = stage.channel(connection=stage.connect("deleting"))
+    with stage.batch():
+        deleter.delete(queue)
+        deleter.declare(queue)
+    stage.quiesce()
+    assert stage.belongings.queues == {queue: connection}
+
+
 def test_a_sweep_removes_what_is_left(stage: Stage) -> None:
     queue = stage.queue()
     stage.belongings.sweep(stage.guard, stage.target, 5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from conformance.drive.run.runner import perform
 from conformance.oracle.verdicts import Judgement
 from reference_broker import ReferenceBroker
 from reference_broker.mutants import MUTANTS
+from tests.reference_broker.test_control import asking
 from tools.rooms import folder_of
 
 JUDGED = [rule.id for rule in rules.CATALOGUE.values() if rule.status in ("judged", "characterised")]
@@ -118,6 +120,15 @@ def test_a_scene_is_offered_where_its_rule_applies() -> None:
         assert set(scene.queue_types) <= set(rules.get(rule).queue_types), rule
 
 
+def left_behind(broker: ReferenceBroker) -> list[str]:
+    """Queues that are still there, when those of closed connections have had the time to go. Scenes share names."""
+    until = time.monotonic() + GENEROUS
+    while True:
+        names = [queue["name"] for queue in asking(broker)("GET", "/api/queues")]
+        if not names or time.monotonic() > until:
+            return names
+
+
 @pytest.mark.parametrize("scene", OFFERED, ids=lambda scene: scene.name)
 def test_on_the_reference_broker_a_scene_exercises_its_rule_and_nothing_is_wrong(
     scene: Scene,
@@ -127,6 +138,7 @@ def test_on_the_reference_broker_a_scene_exercises_its_rule_and_nothing_is_wrong
     assert not judgement.findings
     for rule in scene.rules:
         assert judgement.exercised[rule] >= rules.get(rule).needed, judgement.exercised
+    assert not left_behind(broker)
 
 
 def held_to(wanted: list[str]) -> str:
