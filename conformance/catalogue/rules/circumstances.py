@@ -47,6 +47,7 @@ NAMES: Mapping[str, str] = {
     "content-weight": "a content header has a weight other than 0",
     "method-on-channel-0": "a method that belongs on a channel comes on channel 0",
     "get-meets-deletion": "a get is on its way to a queue, and so is the deletion of that queue",
+    "deletion-meets-that-of-exchange": "a queue and an exchange bound to it are deleted at once, by two channels",
     "exclusive-consumer": "a consumer is started with exclusive",
     "connection-closes-cross": "connection.close of both sides cross",
     "frame-max-below-8192": "the client agrees to frames of 4096 octets or more, and fewer than 8192",

@@ -23,6 +23,7 @@ from conformance.oracle.model.channels import CANCELLING, CLOSED, Channel
 from conformance.oracle.model.facts import Fact, Overdue
 from conformance.oracle.model.handshake import FRAME_MIN
 from conformance.oracle.model.records import Copy, Delivery
+from conformance.oracle.topology import meeting
 
 if TYPE_CHECKING:
     from conformance.oracle.model.connections import Connection
@@ -267,6 +268,7 @@ def _deleted(model: Model, connection: Connection, event: Event) -> Found:
     if event.direction != TO_BROKER:
         return
     yield from _about_queue(model, connection, event)
+    yield from _deletions_meet(model, connection, event)
     yield EVERYWHERE, "queue-deleted"
     for one in model.connections.values():
         for channel in one.channels.values():
@@ -281,6 +283,17 @@ def _deleted(model: Model, connection: Connection, event: Event) -> Found:
                 if consumer.state == CANCELLING:
                     yield _life(channel), "cancel-meets-deletion"
                     yield f"connection {one.name}", "cancel-meets-deletion"
+
+
+def _exchange_deleted(model: Model, connection: Connection, event: Event) -> Found:
+    yield from _unopened(model, connection, event)
+    yield from _deletions_meet(model, connection, event)
+
+
+def _deletions_meet(model: Model, connection: Connection, event: Event) -> Found:
+    channel = connection.channels.get(event.channel)
+    for one in meeting.deletions_of_queues(model.topology, channel, event) if channel is not None else ():
+        yield f"connection {one.connection.name}", "deletion-meets-that-of-exchange"
 
 
 def _declared(model: Model, connection: Connection, event: Event) -> Found:
@@ -465,7 +478,7 @@ _HANDLERS: Mapping[str, Callable[[Model, Connection, Event], Found]] = {
     "queue.bind": _bound,
     "queue.unbind": _about_queue,
     "exchange.declare": _unopened,
-    "exchange.delete": _unopened,
+    "exchange.delete": _exchange_deleted,
     "exchange.bind": _unopened,
     "exchange.unbind": _unopened,
 }

@@ -29,6 +29,7 @@ PREDECLARED = {
 class Owner(Protocol):
     """A connection, as far as it matters here."""
 
+    name: str
     vhost: str
     user: str
     whole: bool

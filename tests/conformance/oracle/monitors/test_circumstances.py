@@ -47,6 +47,7 @@ def wrong(rule: str) -> str:
     return f"@open 1 \n - octets c {OCTETS[rule].hex()}"
 
 
+MEET = "@queue q \n @exchange x q \n @open 1 \n "
 LEFT = (
     "- wait 1 \n @open 1 \n d:1 > open \n d:1 < open-ok \n d:1 > declare q exclusive \n d:1 < declare-ok q \n "
     "d:0 > bye \n d:0 < bye-ok \n "
@@ -92,6 +93,7 @@ ARISES = {
     "exclusive-consumer": "@queue q \n @open 1 \n 1 > consume q c1 exclusive",
     "dead-letters-renamed": "@queue q classic x-dead-letter-exchange=x x-dead-letter-routing-key=r",
     "get-meets-deletion": "@queue q \n @open 1 \n 1 > get q \n 90 > delete q",
+    "deletion-meets-that-of-exchange": MEET + "90 > unexchange x \n 1 > delete q",
     "channel-shared": "@queue q \n @consume 1 q c1 \n 1 > consume q c2",
     "longer-body": wrong("FRAME-006"),
     "misplaced-content": wrong("FRAME-004"),
@@ -157,6 +159,7 @@ MISSES = {
     "exclusive-consumer": "@queue q \n @open 1 \n 1 > consume q c1",
     "dead-letters-renamed": "@queue q classic x-dead-letter-exchange=x",
     "get-meets-deletion": "@queue q \n @open 1 \n 1 > get q \n 1 < get-empty \n 90 > delete q",
+    "deletion-meets-that-of-exchange": MEET + "90 > unexchange x \n 90 < unexchange-ok \n 1 > delete q",
     "channel-shared": "@queue q \n @consume 1 q c1 \n @open 2 \n 2 > consume q c2",
     "longer-body": wrong("FRAME-005"),
     "misplaced-content": wrong("FRAME-008"),
@@ -243,3 +246,20 @@ def test_a_queue_that_was_young_at_one_kill_is_not_so_at_the_next(play: Any) -> 
     kill, wait = " - killed \n", " - wait 3 \n"
     assert where(kill) == where(kill, wait, kill) == ["killed-young"]
     assert where(wait, kill) == where(kill, seen, wait, kill) == []
+
+
+@pytest.mark.parametrize(
+    ("steps", "where"),
+    [
+        ("90 > unexchange x \n d:1 > delete q \n", ["deletion-meets-that-of-exchange", "queue-deleted"]),
+        ("d:1 > delete q \n 90 > unexchange x \n", ["deletion-meets-that-of-exchange", "queue-deleted"]),
+        ("90 > unexchange y \n d:1 > delete q \n", ["queue-deleted"]),
+        ("d:1 > unexchange x \n d:1 > delete q \n", ["queue-deleted"]),
+        ("d:1 > unexchange x \n 90 > delete q \n", ["queue-deleted"]),
+    ],
+)
+def test_deletions_meet_on_the_connection_that_deletes_the_queue(play: Any, steps: str, where: list[str]) -> None:
+    """And only where the exchange is bound to the queue, and another channel deletes it."""
+    setting = "@queue q \n @exchange x q \n @exchange y \n d:1 > open \n d:1 < open-ok \n "
+    (found,) = play(setting + steps + "d:0 < kicked 541 0 0 INTERNAL_ERROR").judge.judgement.findings
+    assert (found.rule, named(found.where)) == ("ERR-012", where)
