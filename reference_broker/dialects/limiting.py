@@ -69,3 +69,29 @@ class TagInherits(Channel):
                 earlier.own.change(queue.window(self.prefetch))
                 return earlier.own
         return super().limit_of(queue, tag)
+
+
+@does(
+    "consumer",
+    BEHAVIOURS,
+    "limits.namesake-is-credited",
+    "on a classic queue what an earlier consumer of the tag had frees a slot of the one that has the tag now, too",
+)
+class NamesakeIsCredited(Consumer):
+    __slots__ = ()
+
+    def namesake(self) -> Consumer | None:
+        """Who has its tag now, on the same queue."""
+        found = self.channel.consumers.get(self.tag)
+        same = found is not None and found is not self and found.queue is self.queue and self.queue.quorum is None
+        return found if same else None
+
+    def release(self) -> None:
+        super().release()
+        if (other := self.namesake()) is not None:
+            other.own.held -= 1
+
+    def wake(self) -> None:
+        super().wake()
+        if (other := self.namesake()) is not None:
+            other.wake()

@@ -76,6 +76,7 @@ class Noted(Parts):
 
 
 THE_DECISION_ITSELF = {
+    "slots.slots-in-order",
     "timeouts.classic-too",
     "timeouts.from-the-consumer",
     "expiry.never-looks",

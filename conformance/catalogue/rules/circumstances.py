@@ -18,6 +18,7 @@ NAMES: Mapping[str, str] = {
     "name-used-again": "a queue is declared again while deliveries of its deleted namesake are outstanding",
     "tag-used-again": "a consumer has the tag of an earlier one that left deliveries outstanding",
     "tag-used-again-here": "the same, noted for its connection",
+    "namesake-settled": "what a cancelled consumer has is settled, and a later one of the queue has its tag",
     "delivery-limited": "the queue has a delivery limit",
     "mandatory-before-confirms": "mandatory publishes come before confirm.select",
     "limit-after-channel-limit": "a limit for consumers is set after one for their channel",

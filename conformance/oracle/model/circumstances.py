@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from conformance.history.events import END, KILLED, MALFORMED, METHOD, RIGHTS, TO_BROKER, Event
@@ -378,11 +378,20 @@ def _settled(model: Model, connection: Connection, event: Event) -> Found:
         yield from _on(channel, "nothing-to-settle")
         if channel.transactional:
             yield from _on(channel, "nothing-to-settle-in-transaction")
+    yield from _namesakes(channel, channel.covered(event.delivery_tag or 0, bool(event.multiple)))
     if not model.settings.timed or "requeue" not in event.flags:
         return
     for delivery in channel.covered(event.delivery_tag or 0, bool(event.multiple)):
         if delivery.stale:
             yield _life(channel), "stale-returned"
+
+
+def _namesakes(channel: Channel, settled: Iterable[Delivery]) -> Found:
+    for one in settled:
+        heir = channel.consumers.get(one.consumer_tag or "")
+        if heir is not None and one.consumer is not None and heir is not one.consumer and heir.queue == one.queue:
+            yield _life(channel), "namesake-settled"
+            return
 
 
 def _recovered(model: Model, connection: Connection, event: Event) -> Found:
@@ -395,6 +404,7 @@ def _recovered(model: Model, connection: Connection, event: Event) -> Found:
         yield from _on(channel, "recover-without-requeue")
     if "requeue" in event.flags and any(one.consumer_tag is None for one in channel.unacked.values()):
         yield _life(channel), "gets-recovered"
+    yield from _namesakes(channel, channel.unacked.values())
 
 
 def _published(model: Model, connection: Connection, event: Event) -> Found:

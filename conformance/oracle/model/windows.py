@@ -52,6 +52,8 @@ class Window:
     freed: Freed | None = None
     ways: set[tuple[str, bool, bool]] = field(default_factory=set)
     """In how many ways slots were given back."""
+    namesakes: int = 0
+    """So many deliveries were settled that an earlier consumer with its tag had from its queue."""
 
     def take(self, limit: int, seq: int) -> None:
         self.held += 1
@@ -223,6 +225,9 @@ def given_back(delivery: Delivery, settlement: Settlement, seq: int) -> None:
     consumer.by_ack = consumer.by_ack or acked
     consumer.window.give(settlement, consumer.limit)
     shared.give(settlement, shared.count)
+    heir = delivery.channel.consumers.get(consumer.tag)
+    if heir is not None and heir is not consumer and heir.source is consumer.source:
+        heir.window.namesakes += 1
 
 
 def held_by(channel: Channel) -> Iterable[Delivery]:

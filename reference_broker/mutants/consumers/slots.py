@@ -141,15 +141,33 @@ def recovered_get_frees(parts: Parts) -> None:
     parts.handlers[m.BasicRecover] = parts.handlers[m.BasicRecoverAsync] = recover
 
 
-@replaces(
-    "consumer.release",
-    "slots.cancel-leaks",
-    "deliveries of a cancelled consumer never leave the channel's limit",
-    "QOS-019",
+@changes("slots.cancel-leaks", "deliveries of a cancelled consumer never leave the channel's limit", "QOS-019")
+def cancel_leaks(parts: Parts) -> None:
+    below = parts.consumer.release
+
+    def release(self: Consumer) -> None:
+        if self.channel.consumers.get(self.tag) is self:
+            below(self)
+
+    parts.override("consumer", release=release)
+
+
+@changes(
+    "slots.namesake-is-credited",
+    "what an earlier consumer of the tag had frees a slot of the one that has the tag now",
+    "QOS-013",
 )
-def cancel_leaks(self: Consumer) -> None:
-    if self.channel.consumers.get(self.tag) is self:
-        Consumer.release(self)
+def namesake_is_credited(parts: Parts) -> None:
+    below = parts.consumer.release
+
+    def release(self: Consumer) -> None:
+        below(self)
+        other = self.channel.consumers.get(self.tag)
+        if other is not None and other is not self:
+            other.own.held -= 1
+            self.channel.connection.intake.thirsty[other] = None
+
+    parts.override("consumer", release=release)
 
 
 @replaces(

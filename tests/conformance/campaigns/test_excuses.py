@@ -61,6 +61,7 @@ IMITATE = {
     "errors.consumer-tag-reusable",
     "prefetch.running-consumers-follow",
     "slots.recovered-get-frees",
+    "slots.namesake-is-credited",
     "routes.returned-when-full",
     "tags.frames-overtake",
     "cancel.notifies-everybody",

@@ -60,6 +60,25 @@ def test_a_slot_goes_back_to_its_own_consumer(stage: Stage) -> None:
     stage.barrier(channel)
 
 
+@rule("QOS-013")
+def test_a_slot_goes_to_no_later_consumer_with_the_tag(stage: Stage) -> None:
+    """The first is cancelled with two deliveries, the second fills its window; then those of the first are settled."""
+    queue = stocked(stage, 8)
+    channel = stage.channel()
+    channel.qos(2)
+    tag = channel.consume(queue)
+    stage.quiesce()
+    first = outstanding(channel)
+    channel.cancel(tag)
+    stage.quiesce()
+    channel.consume(queue, tag=tag)
+    stage.quiesce()
+    for one in first:
+        channel.ack(one)
+        stage.quiesce()
+    stage.barrier(channel)
+
+
 @rule("QOS-015")
 @pytest.mark.parametrize("back", ["settled", "recovered"])
 def test_gets_take_no_slots(stage: Stage, back: str) -> None:

@@ -103,6 +103,8 @@ def of_overrun(channel: Channel, consumer: Consumer) -> str:
     window, shared = consumer.window, channel.shared
     if consumer.limited_globally:
         return "QOS-009"
+    if window.held < consumer.limit + window.namesakes:
+        return "QOS-013"
     if channel.uncommitted:
         return "QOS-026"
     if changed_since(channel, consumer) and not 0 < channel.prefetch <= window.held:

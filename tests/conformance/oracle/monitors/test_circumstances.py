@@ -31,6 +31,7 @@ SELECTED = "@open 1 \n 1 > select \n 1 < select-ok \n"
 ROOM = "@queue q classic x-max-length=1 x-overflow=reject-publish \n @stock q m1 \n @open 1 \n"
 LISTENS = "@consume 1 amq.rabbitmq.reply-to r no_ack \n"
 PRIORITIES = "@queue q classic x-max-priority=3 \n @open 1 \n"
+CANCELLED = "1 > cancel c1 \n 1 < cancel-ok c1 \n"
 OUT = "@consume 1 q c1 \n 1 < deliver c1 1 m1 q \n"
 
 
@@ -61,8 +62,9 @@ ARISES = {
     "cancel-meets-deletion": "@queue q \n @consume 1 q c1 \n 90 > delete q \n 1 > cancel c1",
     "queue-deleted": "@queue q \n 90 > delete q",
     "name-used-again": HELD + "90 > delete q \n 90 < delete-ok \n 90 > declare q",
-    "tag-used-again": "@queue q \n @stock q m1 \n" + OUT + "1 > cancel c1 \n 1 < cancel-ok c1 \n 1 > consume q c1",
-    "tag-used-again-here": "@queue q \n @stock q m1 \n" + OUT + "1 > cancel c1 \n 1 < cancel-ok c1 \n 1 > consume q c1",
+    "tag-used-again": "@queue q \n @stock q m1 \n" + OUT + CANCELLED + "1 > consume q c1",
+    "tag-used-again-here": "@queue q \n @stock q m1 \n" + OUT + CANCELLED + "1 > consume q c1",
+    "namesake-settled": "@queue q \n @stock q m1 \n" + OUT + CANCELLED + "@consume 1 q c1 \n 1 > ack 1",
     "delivery-limited": "@queue q quorum x-delivery-limit=2",
     "mandatory-before-confirms": "@queue q \n @open 1 \n 1 > publish q m1 mandatory \n 1 > confirm",
     "limit-after-channel-limit": "@open 1 \n 1 > qos 3 global \n 1 < qos-ok \n 1 > qos 2",
@@ -129,6 +131,7 @@ MISSES = {
     "tag-used-again": "@queue q \n @stock q m1 \n" + OUT + "1 > ack 1 \n 1 > cancel c1 \n 1 < cancel-ok c1 \n"
     "1 > consume q c1",
     "tag-used-again-here": "@queue q \n @stock q m1 \n" + OUT + "1 > cancel c1 \n 1 < cancel-ok c1 \n1 > consume q c2",
+    "namesake-settled": "@queue q \n @queue p \n @stock q m1 \n" + OUT + CANCELLED + "@consume 1 p c1 \n 1 > ack 1",
     "delivery-limited": "@queue q quorum x-max-length=2",
     "mandatory-before-confirms": "@queue q \n @open 1 \n 1 > publish q m1 \n 1 > confirm",
     "limit-after-channel-limit": "@open 1 \n 1 > qos 2 \n 1 < qos-ok \n 1 > qos 3 global",

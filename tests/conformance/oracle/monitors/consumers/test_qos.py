@@ -95,6 +95,7 @@ SOUND = {
     "QOS-028": f"{STOCK}@consume 1 p a\n{sent(1, 'a', 1, 'n1', 'n2', 'n3', 'n4', queue='p')}",
 }
 
+NAMESAKE = f"{TWO}1 > cancel a\n1 < cancel-ok a\n@consume 1 q a\n{sent(1, 'a', 3, 'm3', 'm4')}\n"
 UNSUSPICIOUS = {
     "a limit set in the same write as consume": f"{STOCK}1 > qos 1\n1 > consume q a\n1 < qos-ok\n1 < consume-ok a\n"
     + sent(1, "a", 1, "m1"),
@@ -241,3 +242,24 @@ def test_a_limit_without_a_size_on_a_closed_channel_is_refused_for_the_channel(p
     book = play("@open 1\n@close 1\n1 > qos 5\n1 < kicked 504 60 10 CHANNEL_ERROR - expected 'channel.open'")
     assert book.broken == []
     assert book.exercised["ERR-010"] == 1
+
+
+@pytest.mark.parametrize(
+    ("steps", "rules"),
+    [
+        ("1 > ack 1 \n 1 < deliver a 5 m5 q", ["QOS-013"]),
+        ("1 > ack 2 multiple \n 1 < deliver a 5 m5 q \n 1 < deliver a 6 m6 q", ["QOS-013"]),
+        ("1 < deliver a 5 m5 q", ["QOS-001"]),
+        ("1 > ack 1 \n 1 > ack 3 \n 1 < deliver a 5 m5 q", []),
+        ("1 > ack 1 \n 1 < deliver a 5 m5 q \n 1 < deliver a 6 m6 q", ["QOS-013"]),
+    ],
+)
+def test_what_a_namesake_had_frees_no_slot_of_its_successor(play, steps: str, rules: list[str]) -> None:
+    """RabbitMQ adds it to the limit, once for each delivery; any more than that has another cause."""
+    assert play(NAMESAKE + steps).broken == rules
+
+
+def test_beyond_what_a_namesake_had_another_rule_is_broken(play) -> None:
+    """The slots of the two that the first consumer had are in use, and the settlement of an own one frees too many."""
+    used = NAMESAKE.replace("@stock q m1", "@stock q m0 m7 m8 m9 m1") + "1 > ack 3 \n"
+    assert play(used + "1 < deliver a 5 m5 q \n 1 < deliver a 6 m6 q").broken == ["QOS-010"]
