@@ -242,6 +242,8 @@ class Channel:
     sent: dict[tuple[int, int], int] = field(default_factory=dict)
     """Other methods sent since the last answer, by class and method id, with when."""
     unsynced: dict[str, deque[tuple[int, Copy]]] = field(default_factory=dict)
+    confirmed_from: int = 0
+    """When the latest publish was sent that has been confirmed by the queue of its last single settlement."""
     last_single: Settlement | None = None
     highest_single: Settlement | None = None
     singles: int = 0

@@ -14,7 +14,7 @@ from conformance.history.events import Event
 from conformance.oracle.model import memory, proofs
 from conformance.oracle.model.channels import NEVER, Channel
 from conformance.oracle.model.facts import Confirmed, Fact, Returned
-from conformance.oracle.model.records import PUBLISHED, WAITING, Publication
+from conformance.oracle.model.records import PUBLISHED, WAITING, Publication, Settlement
 
 if TYPE_CHECKING:
     from conformance.oracle.model.model import Model
@@ -60,8 +60,16 @@ def _covered(channel: Channel, number: int, *, multiple: bool) -> list[Publicati
     return list(takewhile(lambda one: one.number <= number, unconfirmed.values()))
 
 
+def _reach_one_queue(publication: Publication, settlement: Settlement) -> bool:
+    """Does the queue get this message that had those which were settled?"""
+    names = {one.queue for one in settlement.covered}
+    return names <= {copy.queue.name for copy in publication.copies}
+
+
 def _accept(channel: Channel, publication: Publication, at: int) -> None:
     channel.accepted += 1
+    if channel.last_single is not None and _reach_one_queue(publication, channel.last_single):
+        channel.confirmed_from = max(channel.confirmed_from, publication.seq)
     if channel.forgiven == NEVER:
         return
     for copy in publication.copies:

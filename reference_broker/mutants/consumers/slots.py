@@ -143,11 +143,11 @@ def recovered_get_frees(parts: Parts) -> None:
 
 @changes("slots.cancel-leaks", "deliveries of a cancelled consumer never leave the channel's limit", "QOS-019")
 def cancel_leaks(parts: Parts) -> None:
-    below = parts.consumer.release
+    below = parts.consumer
 
     def release(self: Consumer) -> None:
         if self.channel.consumers.get(self.tag) is self:
-            below(self)
+            below.release(self)
 
     parts.override("consumer", release=release)
 
@@ -158,10 +158,10 @@ def cancel_leaks(parts: Parts) -> None:
     "QOS-013",
 )
 def namesake_is_credited(parts: Parts) -> None:
-    below = parts.consumer.release
+    below = parts.consumer
 
     def release(self: Consumer) -> None:
-        below(self)
+        below.release(self)
         other = self.channel.consumers.get(self.tag)
         if other is not None and other is not self:
             other.own.held -= 1

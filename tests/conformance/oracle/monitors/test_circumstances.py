@@ -122,7 +122,7 @@ ARISES = {
 MISSES = {
     "closes-cross": BAD + REFUSED + "1 > closed-ok",
     "opened-after-failure": HELD + "@close 1 \n 1 > open",
-    "settlements-kept-back": MANY + "@barrier 1 \n 1 > close",
+    "settlements-kept-back": MANY + "@barrier 1 \n - wait 0.5 \n 1 > close",
     "publish-before-end": "@queue q \n @open 1 \n 1 > publish q m1 \n @barrier 1 \n 1 > close",
     "cancel-amid-deliveries": "@queue q \n @consume 1 q c1 \n 1 > cancel c1",
     "cancel-meets-deletion": "@queue q \n @queue p \n @consume 1 q c1 \n 90 > delete p \n 1 > cancel c1",
@@ -195,6 +195,26 @@ def profile_of(name: str) -> str:
 
 def met(play: Any, name: str, text: str) -> set[str]:
     return set(play(text, profile_of(name)).judge.judgement.met)
+
+
+@pytest.mark.parametrize(
+    ("steps", "arises"),
+    [
+        ("@barrier 1 \n", True),
+        ("- wait 2 \n", True),
+        ("1 > publish q m34 \n 1 < ack 1 \n", False),
+        ("1 > publish q m34 \n", True),
+        ("@queue p \n 1 > publish p m34 \n 1 < ack 1 \n", True),
+        ("1 > publish q m34 \n 1 < ack 1 \n 1 > ack 34 \n", True),
+    ],
+)
+def test_an_answer_does_not_show_that_a_queue_has_settlements_and_a_confirm_does(
+    play: Any,
+    steps: str,
+    arises: bool,
+) -> None:
+    held = MANY.replace("m33", "m33 m35").replace("@hold", "@confirming 1 \n @hold")
+    assert ("settlements-kept-back" in met(play, "", held + steps + "1 > close")) is arises
 
 
 @pytest.mark.parametrize("name", NAMES)
