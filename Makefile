@@ -123,6 +123,7 @@ docs: setup  ## the documentation as a site that needs no network, build/docs; p
 	@$(PY) -m tools.pages.lake
 	@$(PY) -m tools.pages.compatibility $(wildcard build/matrix)
 	@$(PY) -m tools.pages.rows
+	@$(PY) -m tools.pages.patterns
 	@$(PY) -m tools.pages.field_bugs
 	@$(PY) -m tools.pages.site
 

@@ -204,7 +204,7 @@ def _found(row: Row, runs: Iterable[Run]) -> Iterator[str]:
 
 def sign(row: Row, run: Run) -> str:
     """What a version was found to do with this row: the gravest of what its rules have."""
-    signs = {_signed(name, run) for name in row.rules}
+    signs = {signed(name, run) for name in row.rules}
     if NOT_RUN in signs and len(signs) > 1 and not signs & {WRONG, DOUBTFUL}:
         return NOT_RUN
     return next(one for one in _FIRST if one in signs)
@@ -213,10 +213,11 @@ def sign(row: Row, run: Run) -> str:
 def _culprits(row: Row, run: Run) -> list[str]:
     """The rules behind a sign that is neither good nor empty."""
     shown = sign(row, run)
-    return [name for name in row.rules if _signed(name, run) == shown] if shown in (WRONG, DOUBTFUL) else []
+    return [name for name in row.rules if signed(name, run) == shown] if shown in (WRONG, DOUBTFUL) else []
 
 
-def _signed(name: str, run: Run) -> str:
+def signed(name: str, run: Run) -> str:
+    """What a version was found to do with this rule."""
     return _SIGNS.get(run.verdicts.get(name, ""), NOT_RUN)
 
 
