@@ -175,6 +175,16 @@ def refused_are_lost(self: Queue, message: Message) -> bool:
     return not refuses(self, message) and Queue.publish(self, message)
 
 
+@replaces("queue.publish", "lengths.refused-are-taken", "reject-publish-dlx drops the oldest message", "LEN-013")
+def refused_are_taken(self: Queue, message: Message) -> bool:
+    if not (refuses(self, message) and self.settings.dead_letter_refused):
+        return Queue.publish(self, message)
+    self.published += 1
+    self.ready.push(self.entry(self.published, message, None))
+    self.settle_down()
+    return True
+
+
 @replaces("queue.publish", "lengths.refused-are-rejected", "a refused message has died as rejected", "LEN-013")
 def refused_are_rejected(self: Queue, message: Message) -> bool:
     if not refuses(self, message):
@@ -182,3 +192,9 @@ def refused_are_rejected(self: Queue, message: Message) -> bool:
     if self.settings.dead_letter_refused:
         self.vhost.dead(self, message, "rejected")
     return False
+
+
+@replaces("queue.over_limit", "lengths.properties-count", "more than bodies counts as octets", "LEN-014")
+def properties_count(self: Queue, more: int = 0, octets: int = 0) -> bool:
+    count = len(self.ready) + more
+    return over(self, count, self.ready.octets + octets + 40 * count)

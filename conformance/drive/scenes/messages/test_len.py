@@ -158,3 +158,10 @@ def test_the_refused_are_dead_letters(stage: Stage) -> None:
     stage.confirmed(publisher)
     wait(stage, ARRIVED)
     emptied(stage, stage.channel(), grave, 5)
+
+
+@rule("LEN-014", queue_types=("classic",))
+@pytest.mark.parametrize("sizes", [(20,) * 8, (50, 50, 50), (1,) * 120, (99, 1, 1)])
+def test_as_many_as_the_bodies_allow(stage: Stage, sizes: tuple[int, ...]) -> None:
+    """A limit of 100, which bodies of one size or of several fill to the last octet."""
+    filled(stage, {OCTETS: 100}, sizes)

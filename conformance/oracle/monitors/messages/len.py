@@ -2,10 +2,9 @@
 
 The model claims nothing of what a full queue drops. This family follows a queue for as long as all that happens to it
 is certain (`lengths`). Then it is known which messages are there. They are compared when gets have taken all, so a
-message that comes late is not missed. A count that the broker tells is never evidence, and what counts as octets beside
-a body is the broker's choice. Of a quorum queue it is claimed only that it holds no more, and not the oldest. Whatever
-else happens ends the claim for good. Other rules speak of losses while the limit is out of reach, and of what a refusal
-means (RQ-011, CNF-011, CNF-021).
+message that comes late is not missed. A count that the broker tells is never evidence. Of a quorum queue it is claimed
+only that it holds no more, and not the oldest. Whatever else happens ends the claim for good. Other rules speak of
+losses while the limit is out of reach, and of what a refusal means (RQ-011, CNF-011, CNF-021).
 """
 
 from __future__ import annotations
@@ -23,13 +22,15 @@ from conformance.oracle.monitors.table import follows, judges
 
 COUNT, OLDEST, NO_MORE, READY = "LEN-001", "LEN-002", "LEN-003", "LEN-004"
 OCTETS, EITHER, NEWEST, BACK = "LEN-005", "LEN-006", "LEN-007", "LEN-008"
-ROOM, HEAD, REPLICATED = "LEN-009", "LEN-010", "LEN-011"
-ALL = (COUNT, OLDEST, NO_MORE, READY, OCTETS, EITHER, NEWEST, BACK, ROOM, HEAD, REPLICATED)
+ROOM, HEAD, REPLICATED, BODIES = "LEN-009", "LEN-010", "LEN-011", "LEN-014"
+ALL = (COUNT, OLDEST, NO_MORE, READY, OCTETS, EITHER, NEWEST, BACK, ROOM, HEAD, REPLICATED, BODIES)
 MOST, MOST_OCTETS, OVERFLOW, KIND = "x-max-length", "x-max-length-bytes", "x-overflow", "x-queue-type"
 LEVELS = "x-max-priority"
 DROPS, REFUSES = "drop-head", ("reject-publish", "reject-publish-dlx")
 CLASSIC, QUORUM = "classic", "quorum"
 QUEUES = 64
+OVERHEAD = 8
+"""Octets beside the body that a broker would count for each message at least, if it counted any."""
 
 
 def _limit(value: object) -> int | None:
@@ -228,12 +229,15 @@ def _compare(event: Event, queue: Bounded, notes: Notes) -> None:
     seen = f"{len(found)} messages: {_list(found)}"
     lost, more = set(there) - set(found), set(found) - set(there)
     reached = queue.most is not None and queue.octets is None and queue.came > queue.most
+    bodies = queue.most is None and queue.octets is not None and not queue.refuses
     if more and lost and more <= queue.gone:
         notes.find(end, event, wanted, seen)
     elif more and more <= queue.gone and not queue.refuses:
         notes.find(limit, event, wanted, seen)
     elif lost and not more and reached and not queue.refuses and queue.kind == CLASSIC:
         notes.find(few, event, wanted, seen)
+    elif lost and not more and bodies:
+        notes.find(BODIES, event, f"{wanted}, in bodies of {queue.size()} octets", seen)
     elif found == there:
         _exercise(queue, limit, end, reached, notes)
         return
@@ -244,6 +248,8 @@ def _exercise(queue: Bounded, limit: str, end: str, reached: bool, notes: Notes)
     """Just what must be there is there: what could a wrong broker have done otherwise?"""
     if queue.gone and queue.ready:
         notes.exercise(end)
+    if queue.most is None and not queue.refuses and queue.size() + OVERHEAD * len(queue.ready) > (queue.octets or 0):
+        notes.exercise(BODIES)
     if queue.gone and not queue.refuses and queue.kind == CLASSIC:
         notes.exercise(limit, *((NO_MORE,) if reached else ()))
     if queue.crowded and reached and not queue.refuses and queue.kind == CLASSIC:

@@ -68,7 +68,11 @@ class Bounded:
         """Are there more than may be?"""
         if self.most is not None and len(self.ready) > self.most:
             return True
-        return self.octets is not None and sum(one.octets for one in self.ready) > self.octets
+        return self.octets is not None and self.size() > self.octets
+
+    def size(self) -> int:
+        """The octets of all bodies that are there."""
+        return sum(one.octets for one in self.ready)
 
     def head(self) -> int:
         """Which of those that are there would be served next?"""

@@ -99,7 +99,7 @@ def published(fact: Passed, notes: Notes) -> None:
         memory.known.add(event.message)
 
 
-@judges(Confirmed, OTHERS)
+@judges(Confirmed, OTHERS, BURIED)
 def answered(fact: Confirmed, notes: Notes) -> None:
     """Taken, or refused: by the one queue, or by one of several."""
     event, memory = fact.event, notes.memory(Refusals)
@@ -108,6 +108,10 @@ def answered(fact: Confirmed, notes: Notes) -> None:
         if queue is not None and publication.message in memory.known:
             if event.method == "basic.ack":
                 queue.accepted += 1
+                if queue.accepted > queue.most:
+                    allowed = f"basic.nack for {publication}: {publication.routing_key} has {queue.most} messages"
+                    notes.find(BURIED, event, allowed, f"basic.ack {fact.number}", publication.seq)
+                    del memory.queues[publication.routing_key]
             else:
                 queue.refused[publication.message] = publication.seq, event.time_ns
         full = publication.full

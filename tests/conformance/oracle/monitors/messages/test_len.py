@@ -85,6 +85,7 @@ SOUND = {
     "LEN-010": ranked(1, 5, 3, 0) + got(of("m1", 1), of("m4", 0)),
     "LEN-011": REPLICATED + got("m2", "m3"),
     "LEN-012": SEVERAL + "8 < nack 3 \n 8 > get r no_ack \n 8 < get-ok 1 m3 any \n",
+    "LEN-014": filled(OCTETS, 3) + got("m2", "m3"),
     "LEN-013": refusing() + f"1 > get g no_ack \n 1 < get-ok 1 m3 g {death('maxlen')}",
 }
 BROKEN = [
@@ -105,6 +106,8 @@ BROKEN = [
     ("LEN-011", REPLICATED + got("m1", "m2")),
     ("LEN-012", SEVERAL + "8 < ack 3 \n"),
     ("LEN-012", SEVERAL + "8 < nack 3 \n 8 > get r no_ack \n 8 < get-empty"),
+    ("LEN-014", filled(OCTETS, 3) + got("m3")),
+    ("LEN-013", refusing(third="ack")),
     ("LEN-013", refusing() + f"1 > get g no_ack \n 1 < get-ok 1 m3 g {death('rejected')}"),
     ("LEN-013", refusing() + "- wait 1.1 \n 1 > get g no_ack \n 1 < get-empty"),
 ]
@@ -139,6 +142,5 @@ LAWFUL = {
     + "- wait 2 \n 1 > get g no_ack \n 1 < get-empty",
     "somebody has taken a dead letter": refusing()
     + "- wait 2 \n @consume 1 g c no_ack \n @open 2 \n 2 > get g no_ack \n 2 < get-empty",
-    "octets of properties count": filled(OCTETS, 3) + got("m3"),
     "it refuses although there is room": filled(REFUSES, 2, refused="2") + got("m1"),
 }
