@@ -151,7 +151,7 @@ def not_kept(fact: FoundEmpty, notes: Notes) -> None:
         return
     for copy in queue.copies.values():
         publication = copy.publication
-        if publication is None or copy.publisher is not channel or copy.seen or copy.ambiguous:
+        if publication is None or copy.publisher is not channel or copy.seen or copy.ambiguous or copy.fleeting:
             continue
         if not 0 < publication.resolved < fact.since or queue.others(copy.published, fact.receiver):
             continue
