@@ -198,3 +198,15 @@ def refused_are_rejected(self: Queue, message: Message) -> bool:
 def properties_count(self: Queue, more: int = 0, octets: int = 0) -> bool:
     count = len(self.ready) + more
     return over(self, count, self.ready.octets + octets + 40 * count)
+
+
+@replaces(
+    "queue.trim",
+    "lengths.beside-consumers",
+    "a queue is not limited while it has a consumer",
+    "LEN-015",
+    field="https://github.com/cloudamqp/lavinmq/pull/167",
+)
+def beside_consumers(self: Queue) -> None:
+    if not self.consumers:
+        Queue.trim(self)

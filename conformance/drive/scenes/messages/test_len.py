@@ -160,6 +160,20 @@ def test_the_refused_are_dead_letters(stage: Stage) -> None:
     emptied(stage, stage.channel(), grave, 5)
 
 
+@rule("LEN-015", queue_types=("classic",))
+def test_a_limit_beside_a_consumer(stage: Stage) -> None:
+    """Of nine that come to a queue for four its consumer takes one; then it is cancelled, and all are taken."""
+    queue, publisher, channel = stage.queue({MOST: 4}), confirming(stage), stage.channel()
+    channel.qos(1)
+    tag = channel.consume(queue)
+    stage.quiesce()
+    publisher.publish(queue, 9)
+    stage.confirmed(publisher)
+    channel.cancel(tag)
+    stage.quiesce()
+    emptied(stage, channel, queue, 9)
+
+
 @rule("LEN-014", queue_types=("classic",))
 @pytest.mark.parametrize("sizes", [(20,) * 8, (50, 50, 50), (1,) * 120, (99, 1, 1)])
 def test_as_many_as_the_bodies_allow(stage: Stage, sizes: tuple[int, ...]) -> None:

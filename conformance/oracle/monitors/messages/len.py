@@ -23,7 +23,8 @@ from conformance.oracle.monitors.table import follows, judges
 COUNT, OLDEST, NO_MORE, READY = "LEN-001", "LEN-002", "LEN-003", "LEN-004"
 OCTETS, EITHER, NEWEST, BACK = "LEN-005", "LEN-006", "LEN-007", "LEN-008"
 ROOM, HEAD, REPLICATED, BODIES = "LEN-009", "LEN-010", "LEN-011", "LEN-014"
-ALL = (COUNT, OLDEST, NO_MORE, READY, OCTETS, EITHER, NEWEST, BACK, ROOM, HEAD, REPLICATED, BODIES)
+BESIDE = "LEN-015"
+ALL = (COUNT, OLDEST, NO_MORE, READY, OCTETS, EITHER, NEWEST, BACK, ROOM, HEAD, REPLICATED, BODIES, BESIDE)
 MOST, MOST_OCTETS, OVERFLOW, KIND = "x-max-length", "x-max-length-bytes", "x-overflow", "x-queue-type"
 LEVELS = "x-max-priority"
 DROPS, REFUSES = "drop-head", ("reject-publish", "reject-publish-dlx")
@@ -94,7 +95,7 @@ def published(fact: Passed, notes: Notes) -> None:
         queue.unsure = True
     queue.restless = 0
     if not (sound and mine and plain and event.message):
-        queue.unsure = True
+        queue.disturb()
         return
     del queue.ready[: len(queue.taken)]
     queue.taken, queue.publisher = [], event.channel
@@ -146,17 +147,30 @@ def settled(fact: Passed, notes: Notes) -> None:
             tags -= {one for one in tags if one == tag or (event.multiple and (one < tag or not tag))}
 
 
-@follows("basic.consume", "basic.recover", "basic.recover-async", "channel.close")
+@follows("basic.consume", "basic.cancel-ok", "basic.deliver")
+def consumed(fact: Passed, notes: Notes) -> None:
+    """A consumer comes, gets something, or leaves."""
+    event, tag = fact.event, fact.event.consumer_tag or ""
+    for name, queue in notes.memory(Limits).by_queue.items():
+        if event.method == "basic.consume":
+            if event.queue == name and event.connection == queue.connection:
+                queue.join(event.channel, tag)
+            elif event.queue in (name, "", None):
+                queue.disturb()
+        elif event.connection == queue.connection and (event.channel, tag) in queue.consumers:
+            if event.method == "basic.deliver":
+                queue.brought += 1
+                queue.held.setdefault(event.channel, set()).add(event.delivery_tag or 0)
+            elif event.direction != TO_BROKER:
+                queue.part(event.channel, tag)
+
+
+@follows("basic.recover", "basic.recover-async", "channel.close")
 def disturbed(fact: Passed, notes: Notes) -> None:
     """From now on others may have some, or some may be back."""
     event, limits = fact.event, notes.memory(Limits)
-    for name, queue in limits.by_queue.items():
-        if event.method == "basic.consume":
-            concerned = event.queue in (name, "", None)
-        else:
-            concerned = event.channel in queue.held or event.channel == queue.publisher
-            concerned = concerned and event.connection == queue.connection
-        if concerned:
+    for queue in limits.of(event.connection):
+        if event.channel in queue.held or (event.method == "channel.close" and event.channel == queue.publisher):
             queue.disturb()
 
 
@@ -178,7 +192,9 @@ def asked(fact: Passed, notes: Notes) -> None:
     if queue is None:
         return
     queue.asking += 1
-    queue.unsure = queue.unsure or queue.asking > 1 or bool(queue.pending) or event.connection != queue.connection
+    queue.unsure = queue.unsure or queue.asking > 1 or bool(queue.pending)
+    if event.connection != queue.connection:
+        queue.disturb()
     if queue.restless and (queue.asking > 1 or (event.connection, event.channel) != (queue.connection, queue.restless)):
         queue.restless = 0
     limits.asked[event.connection, event.channel] = event.queue or "", event.has("no_ack")
@@ -201,19 +217,22 @@ def answered(fact: Passed, notes: Notes) -> None:
         queue.ready, queue.taken, queue.restless = [], [], 0
         return
     queue.taken.append(event.message or "")
+    if queue.beside and event.has("redelivered"):
+        queue.restless = 0  # the end of a consumer has given it back
     if not no_ack:
         queue.held.setdefault(event.channel, set()).add(event.delivery_tag or 0)
 
 
 def _count(event: Event, queue: Bounded, notes: Notes) -> None:
-    """Some were given back, and this channel has taken all that was there then: no more than may be."""
+    """Some were given back, or a consumer has left, and its channel has taken all that was there then."""
     found, most = queue.taken, queue.most
     if most is None or queue.octets is not None or queue.refuses or queue.kind != CLASSIC:
         return
+    rule = BESIDE if queue.beside else BACK
     if len(found) > most:
-        notes.find(BACK, event, f"at most {most} messages", f"{len(found)} messages: {_list(found)}")
+        notes.find(rule, event, f"at most {most} messages", f"{len(found)} messages: {_list(found)}")
     elif len(found) == most < queue.more:
-        notes.exercise(BACK)
+        notes.exercise(rule)
 
 
 def _compare(event: Event, queue: Bounded, notes: Notes) -> None:

@@ -3,8 +3,8 @@
 A `Bounded` is a queue that was declared with a limit. It is followed for as long as all that happens to it is certain:
 one channel in confirm mode fills it, and gets of the same connection empty it while no publish is under way. `ready` is
 what must be there, from the oldest to the newest. In a queue with priorities the head is the oldest of the highest
-priority. Once a client gives something back, only how many may be there is still certain: `restless` says where that
-was, and `more` what it added.
+priority. Once a client gives something back, or consumes, only how many may be there is still certain: `restless` says
+on which channel that was, and `more` how many there would be without a limit.
 """
 
 from __future__ import annotations
@@ -53,6 +53,14 @@ class Bounded:
     """The channel that has given some back, where nothing else makes their number uncertain."""
     more: int = 0
     """So many were there and came back."""
+    consumers: set[tuple[int, str]] = field(default_factory=set)
+    """Channels and tags of those that its connection has started."""
+    beside: bool = False
+    """They have all left, and what they have left is counted."""
+    brought: int = 0
+    """So many messages they have got."""
+    strange: bool = False
+    """Something has happened to it of which nobody knows when, or how much."""
     closed: bool = False
     """It has refused something because it was full."""
     reopened: bool = False
@@ -107,7 +115,22 @@ class Bounded:
 
     def disturb(self) -> None:
         """Something happens to it of which nobody knows when, or how much."""
-        self.unsure, self.restless = True, 0
+        self.unsure, self.strange, self.restless = True, True, 0
+
+    def join(self, channel: int, tag: str) -> None:
+        """A consumer is started: what is there is not certain from now on, how much may be there is."""
+        self.strange = self.strange or not tag or (self.unsure and not self.consumers)
+        self.unsure, self.restless, self.beside = True, 0, False
+        self.consumers.add((channel, tag))
+
+    def part(self, channel: int, tag: str) -> None:
+        """A consumer has left; was it the last one, and is nothing under way?"""
+        if (channel, tag) not in self.consumers:
+            return
+        self.consumers.discard((channel, tag))
+        if not (self.consumers or self.strange or self.pending or self.asking):
+            self.restless, self.beside, self.taken = channel, True, []
+            self.more = self.came - self.brought
 
     def give_back(self, channel: int, tag: int, *, multiple: bool) -> None:
         """A client wants these to be there again. Where they stand then, no rule of the family says."""
@@ -117,7 +140,7 @@ class Bounded:
         known = self.restless == channel or not (self.unsure or self.restless)
         if back and known and not (self.pending or self.asking):
             self.more += len(back) + (0 if self.restless else len(self.ready) - len(self.taken))
-            self.restless, self.taken = channel, []
+            self.restless, self.beside, self.taken = channel, False, []
         elif back:
             self.restless = 0
         self.unsure = self.unsure or bool(back)

@@ -70,6 +70,12 @@ SEVERAL = f"""
     8 < ack 2
     8 > publish any m3 exchange=x
 """
+SERVED = (
+    "@queue q classic x-max-length=1 \n @confirming 8 \n @open 1 \n 1 > qos 1 \n 1 < qos-ok \n @consume 1 q c1 \n"
+    "8 > publish q m1 \n 8 < ack 1 \n 1 < deliver c1 1 m1 q \n"
+    "8 > publish q m2 \n 8 < ack 2 \n 8 > publish q m3 \n 8 < ack 3 \n"
+)
+LEFT = SERVED + "1 > cancel c1 \n 1 < cancel-ok c1 \n"
 QUORUM = "@queue q quorum x-max-length=2 \n @open 1 \n @confirming 8 \n"
 REPLICATED = QUORUM + "".join(f"8 > publish q m{at} \n 8 < ack {at} \n" for at in (1, 2, 3))
 SOUND = {
@@ -86,6 +92,7 @@ SOUND = {
     "LEN-011": REPLICATED + got("m2", "m3"),
     "LEN-012": SEVERAL + "8 < nack 3 \n 8 > get r no_ack \n 8 < get-ok 1 m3 any \n",
     "LEN-014": filled(OCTETS, 3) + got("m2", "m3"),
+    "LEN-015": LEFT + got("m3", first=2),
     "LEN-013": refusing() + f"1 > get g no_ack \n 1 < get-ok 1 m3 g {death('maxlen')}",
 }
 BROKEN = [
@@ -107,6 +114,7 @@ BROKEN = [
     ("LEN-012", SEVERAL + "8 < ack 3 \n"),
     ("LEN-012", SEVERAL + "8 < nack 3 \n 8 > get r no_ack \n 8 < get-empty"),
     ("LEN-014", filled(OCTETS, 3) + got("m3")),
+    ("LEN-015", LEFT + got("m2", "m3", first=2)),
     ("LEN-013", refusing(third="ack")),
     ("LEN-013", refusing() + f"1 > get g no_ack \n 1 < get-ok 1 m3 g {death('rejected')}"),
     ("LEN-013", refusing() + "- wait 1.1 \n 1 > get g no_ack \n 1 < get-empty"),
@@ -135,6 +143,9 @@ LAWFUL = {
     "it refuses, and was never full": filled(REFUSES, 1) + "8 > publish q m2 \n 8 < nack 2 \n",
     "what was taken may be on its way": filled(REFUSES, 3, refused="3")
     + "1 > get q no_ack \n 8 > publish q m4 \n 8 < nack 4 \n 1 < get-ok 1 m1 q \n",
+    "a consumer that is still there": SERVED + got("m2", "m3", first=2),
+    "more comes when its consumer has left": LEFT + "8 > publish q m4 \n 8 < ack 4 \n" + got("m3", "m4", first=2),
+    "another channel looks": LEFT + "@open 2 \n 2 > get q no_ack \n 2 < get-ok 1 m2 q \n" + got("m3", first=2),
     "equal priorities": ranked(5, 5, 5) + got(of("m2", 5), of("m3", 5)),
     "another looks, and finds nothing yet": SEVERAL + "8 < nack 3 \n @open 1 \n 1 > get r no_ack \n 1 < get-empty",
     "a dead letter is under way": refusing() + "1 > get g no_ack \n 1 < get-empty",
