@@ -1,4 +1,4 @@
-"""LEN-005: what counts as octets of a queue with x-max-length-bytes?
+"""LEN-014: what counts as octets of a queue with x-max-length-bytes?
 
     python octets_of_a_queue.py amqp://guest:guest@localhost:5672/%2F ...
 

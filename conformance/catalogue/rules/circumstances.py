@@ -64,6 +64,8 @@ NAMES: Mapping[str, str] = {
     "binding-without-value": "a queue is bound with an argument that has no value",
     "owner-hangs-up": "an exclusive queue is looked for whose client has left, and has not hung up, or just now",
     "dead-letters-renamed": "a queue gives its dead letters another routing key",
+    "limited-in-octets": "a queue has a limit of octets",
+    "refused-are-dead-letters": "a queue is to make dead letters of what it refuses",
     "made-up-address": "a client declares a name that only begins like the address of a requester",
     "second-requester": "a channel that consumes replies asks for a second consumer of them",
     "requesters-share-a-tag": "consumers of replies on two channels have the same tag",

@@ -215,6 +215,8 @@ class Channel:
     """There were more."""
     method_error: ClientError | None = None
     transactional: bool = False
+    rolled_back: int = 0
+    """When its client last rolled back."""
     uncommitted: list[tuple[Settlement, list[Delivery]]] = field(default_factory=list)
     unpublished: list[Publication] = field(default_factory=list)
     prefetch: int = 0

@@ -323,6 +323,10 @@ def _declared(model: Model, connection: Connection, event: Event) -> Found:
         yield f"queue {name}", "delivery-limited"
     if "x-dead-letter-routing-key" in arguments:
         yield EVERYWHERE, "dead-letters-renamed"
+    if "x-max-length-bytes" in arguments:
+        yield EVERYWHERE, "limited-in-octets"
+    if arguments.get("x-overflow") == "reject-publish-dlx":
+        yield EVERYWHERE, "refused-are-dead-letters"
     if known is not None and known.deleted and any(one.queue == name for one in _outstanding(model)):
         yield f"queue {name}", "name-used-again"
 

@@ -145,6 +145,8 @@ class Publication:
     immediate: bool = False
     """It asks for a consumer that takes it at once: without one it is returned, whether it was routed or not."""
     returned: int = 0
+    committed: int = 0
+    """When the client committed the transaction that it was part of."""
     resolved: int = 0
     verdict: str = ""
     """basic.ack or basic.nack."""

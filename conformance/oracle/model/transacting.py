@@ -33,6 +33,7 @@ def commit(model: Model, channel: Channel, event: Event) -> None:
             windows.given_back(delivery, settlement, event.seq)
     for publication in channel.unpublished:
         _route_again(model, channel, publication)
+        publication.committed = event.seq
         publishing.enter(channel, publication, event.seq)
     if any(copy.queue.room is not None for one in channel.unpublished for copy in one.copies):
         requests.fail_connection(
@@ -92,8 +93,20 @@ def rollback(model: Model, channel: Channel, event: Event) -> None:
     for delivery in restored.values():
         delivery.settlement, delivery.restored = None, event.seq
     channel.unacked = OrderedDict(sorted((channel.unacked | restored).items()))
+    for publication in channel.unpublished:
+        _forget(channel, publication)
     channel.uncommitted, channel.unpublished = [], []
+    channel.rolled_back = event.seq
     requests.request(channel, event)
+
+
+def _forget(channel: Channel, publication: Publication) -> None:
+    """What was never published is not returned; one of the same id that is published later may be."""
+    alike = channel.recent.get(publication.message, [])
+    if publication in alike:
+        alike.remove(publication)
+    if not alike:
+        channel.recent.pop(publication.message, None)
 
 
 def _without_select(channel: Channel, event: Event) -> bool:

@@ -92,6 +92,8 @@ def of_doubled(copy: Copy) -> str:
     channel = held.channel
     if held.restored:
         return "TX-002"
+    if held.settlement is not None and channel.transactional:
+        return "TX-009"
     if by_namesake(held):
         return "MODE-001"
     if orphaned(held):
@@ -129,6 +131,8 @@ def of_absent(copy: Copy) -> str:
         return "RQ-013"
     if copy.entry == PUBLISHED and copy.confirmed and publication is not None and len(publication.copies) > 1:
         return "CNF-010"
+    if copy.entry == PUBLISHED and publication is not None and publication.committed:
+        return "TX-010"
     if copy.entry in _ENTRY_RULES:
         return _ENTRY_RULES[copy.entry]
     if copy.entry == RETURNED and settlement is not None:

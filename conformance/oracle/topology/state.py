@@ -58,6 +58,9 @@ class Actor(Protocol):
     @property
     def transactional(self) -> bool: ...
 
+    @property
+    def rolled_back(self) -> int: ...
+
 
 @dataclass(slots=True, eq=False, repr=False)
 class Change:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from reference_broker.message import Entry, Message
 from reference_broker.mutants.kinds import memory, replaces
 from reference_broker.queue import Queue
+from reference_broker.replies import ReplyTo
+from reference_broker.vhost import VirtualHost
 
 
 def over(queue: Queue, count: int, octets: int) -> bool:
@@ -94,3 +96,117 @@ def refused_and_taken(self: Queue, message: Message) -> bool:
     self.ready.push(self.entry(self.published, message, None))
     self.settle_down()
     return not refused
+
+
+@replaces("queue.trim", "lengths.returned-stay", "what is given back to a full queue stays", "LEN-008")
+def returned_stay(self: Queue) -> None:
+    while self.ready.fresh and self.over_limit():
+        entry = self.ready.head()
+        if entry.redelivered:
+            return
+        self.die(self.ready.pop(), "maxlen")
+
+
+@replaces("queue.publish", "lengths.refuses-for-ever", "a queue that was full once refuses for ever", "LEN-009")
+def refuses_for_ever(self: Queue, message: Message) -> bool:
+    if self.settings.reject_publish and memory(self, "was_full", list):
+        return False
+    accepted = Queue.publish(self, message)
+    if not accepted:
+        memory(self, "was_full", list).append(True)
+    return accepted
+
+
+def without(queue: Queue, entry: Entry) -> None:
+    """This one is dropped, wherever it stands."""
+    entries = queue.ready.entries()
+    queue.ready = queue.nothing()
+    for one in entries:
+        if one is not entry:
+            queue.ready.push(one)
+    queue.die(entry, "maxlen")
+
+
+@replaces("queue.trim", "lengths.lowest-go", "in a queue with priorities the lowest make room", "LEN-010")
+def lowest_go(self: Queue) -> None:
+    while self.ready and self.over_limit():
+        by_rank = self.ready.entries()
+        lowest = min(one.message.header.priority or 0 for one in by_rank)
+        without(self, next(one for one in by_rank if (one.message.header.priority or 0) == lowest))
+
+
+@replaces("queue.trim", "lengths.oldest-go", "in a queue with priorities the oldest make room", "LEN-010")
+def oldest_go(self: Queue) -> None:
+    while self.ready and self.over_limit():
+        without(self, min(self.ready.entries(), key=lambda one: one.position))
+
+
+@replaces("queue.over_limit", "lengths.quorum-unlimited", "x-max-length means nothing to quorum queues", "LEN-011")
+def quorum_unlimited(self: Queue, more: int = 0, octets: int = 0) -> bool:
+    return self.quorum is None and Queue.over_limit(self, more, octets)
+
+
+@replaces("queue.trim", "lengths.quorum-newest-go", "in a quorum queue the newest make room", "LEN-011")
+def quorum_newest_go(self: Queue) -> None:
+    while self.ready and self.over_limit():
+        if self.quorum is None:
+            self.die(self.ready.pop(), "maxlen")
+        else:
+            without(self, self.ready.entries()[-1])
+
+
+@replaces("vhost.publish", "lengths.all-or-none", "a message that one queue refuses goes to none", "LEN-012")
+def all_or_none(self: VirtualHost, exchange: str, message: Message) -> tuple[bool, bool]:
+    queues = list(self.route(exchange, message))
+    if any(refuses(queue, message) for queue in queues):
+        return True, False
+    answers = [queue.publish(message) for queue in queues]
+    return bool(queues), all(answers)
+
+
+def refuses(queue: Queue | ReplyTo, message: Message) -> bool:
+    """Is it full, and does it refuse?"""
+    rejects = isinstance(queue, Queue) and queue.limited and queue.settings.reject_publish
+    return rejects and isinstance(queue, Queue) and queue.over_limit(1, len(message.body))
+
+
+@replaces("queue.publish", "lengths.refused-are-lost", "with reject-publish-dlx the refused are dropped", "LEN-013")
+def refused_are_lost(self: Queue, message: Message) -> bool:
+    return not refuses(self, message) and Queue.publish(self, message)
+
+
+@replaces("queue.publish", "lengths.refused-are-taken", "reject-publish-dlx drops the oldest message", "LEN-013")
+def refused_are_taken(self: Queue, message: Message) -> bool:
+    if not (refuses(self, message) and self.settings.dead_letter_refused):
+        return Queue.publish(self, message)
+    self.published += 1
+    self.ready.push(self.entry(self.published, message, None))
+    self.settle_down()
+    return True
+
+
+@replaces("queue.publish", "lengths.refused-are-rejected", "a refused message has died as rejected", "LEN-013")
+def refused_are_rejected(self: Queue, message: Message) -> bool:
+    if not refuses(self, message):
+        return Queue.publish(self, message)
+    if self.settings.dead_letter_refused:
+        self.vhost.dead(self, message, "rejected")
+    return False
+
+
+@replaces("queue.over_limit", "lengths.properties-count", "more than bodies counts as octets", "LEN-014")
+def properties_count(self: Queue, more: int = 0, octets: int = 0) -> bool:
+    count = len(self.ready) + more
+    return over(self, count, self.ready.octets + octets + 40 * count)
+
+
+@replaces(
+    "queue.trim",
+    "lengths.beside-consumers",
+    "a queue is not limited while it has a consumer",
+    "LEN-015",
+    field="https://github.com/cloudamqp/lavinmq/pull/167",
+)
+def beside_consumers(self: Queue) -> None:
+    if not self.consumers:
+        Queue.trim(self)

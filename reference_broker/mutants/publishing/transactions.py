@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import codec
 from codec import methods as m
-from reference_broker import basic
-from reference_broker.channel import Channel
+from reference_broker import basic, topology
+from reference_broker.channel import Channel, Fate, failed, requeued, settle_down
 from reference_broker.errors import ChannelException, precondition
 from reference_broker.message import addressed
 from reference_broker.mutants.kinds import changes, handles, memory, replaces
@@ -131,6 +131,125 @@ def ends_without_begin(parts: Parts) -> None:
 
     parts.handlers[m.TxCommit] = commit
     parts.handlers[m.TxRollback] = rollback
+
+
+# -- what waits for the commit, and what comes with it
+
+
+@replaces("transaction.settle", "transactions.returns-early", "a return in a transaction is made at once", "TX-009")
+def returns_early(self: Transaction, deliveries: list[Delivery], fate: Fate) -> None:
+    if fate in (requeued, failed) and deliveries:
+        for delivery in deliveries:
+            fate(delivery)
+        settle_down(deliveries)
+    else:
+        Transaction.settle(self, deliveries, fate)
+
+
+@replaces("transaction.commit", "transactions.first-alone", "a commit carries out the first publish alone", "TX-010")
+def first_alone(self: Transaction, channel: Channel) -> bool:
+    del self.published[1:]
+    return Transaction.commit(self, channel)
+
+
+@replaces("transaction.commit", "transactions.commit-ok-too-soon", "publishes come after tx.commit-ok", "TX-010")
+def commit_ok_too_soon(self: Transaction, channel: Channel) -> bool:
+    published, self.published = self.published, []
+    clock = channel.vhost.clock
+
+    def later() -> None:
+        for one in published:
+            channel.publish(*one)
+
+    clock.at(clock.now + 0.3, later)
+    return Transaction.commit(self, channel)
+
+
+@replaces("transaction.commit", "transactions.backwards", "a commit publishes the last message first", "TX-011")
+def backwards(self: Transaction, channel: Channel) -> bool:
+    self.published.reverse()
+    return Transaction.commit(self, channel)
+
+
+@handles(m.BasicPublish, "transactions.returned-early", "a publish in a transaction is returned at once", "TX-012")
+def returned_early(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
+    message = addressed(method.exchange, method.routing_key, header, body)
+    lost = method.mandatory and not any(True for _ in channel.vhost.route(method.exchange, message))
+    if channel.transaction is not None and lost:
+        channel.give_back(method.exchange, message)
+        method.mandatory = False
+    basic.publish(channel, method, header, body)
+
+
+@replaces("transaction.rollback", "transactions.returned-after-rollback", "what is rolled back is returned", "TX-012")
+def returned_after_rollback(self: Transaction, channel: Channel) -> None:
+    for exchange, message, mandatory in self.published:
+        if mandatory and not any(True for _ in channel.vhost.route(exchange, message)):
+            channel.give_back(exchange, message)
+    Transaction.rollback(self, channel)
+
+
+@handles(m.TxCommit, "transactions.one-for-all", "a commit commits all channels of its connection", "TX-013")
+def one_for_all(channel: Channel, method: m.TxCommit) -> None:
+    for other in channel.connection.channels.values():
+        if other is not channel and other.transaction is not None and not other.closing:
+            other.transaction.commit(other)
+    basic.tx_commit(channel, method)
+
+
+@changes("transactions.declarations-undone", "a rollback removes the queues that were declared", "TX-014")
+def declarations_undone(parts: Parts) -> None:
+    def declare(channel: Channel, method: m.QueueDeclare) -> None:
+        anew = method.queue not in channel.vhost.queues
+        topology.queue_declare(channel, method)
+        if anew and channel.transaction is not None:
+            memory(channel.transaction, "declared", list).append(method.queue)
+
+    def rollback(self: Transaction, channel: Channel) -> None:
+        for name in memory(self, "declared", list):
+            queue = channel.vhost.queues.get(name)
+            if queue is not None:
+                channel.delete(queue)
+        Transaction.rollback(self, channel)
+
+    parts.handlers[m.QueueDeclare] = declare
+    parts.override("transaction", rollback=rollback)
+
+
+@changes("transactions.mistakes-at-commit", "a mistaken publish fails with the commit", "TX-015")
+def mistakes_at_commit(parts: Parts) -> None:
+    def publish(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
+        try:
+            basic.publish(channel, method, header, body)
+        except ChannelException as error:
+            if channel.transaction is None:
+                raise
+            memory(channel, "mistakes", list).append(error)
+
+    def commit(channel: Channel, method: m.TxCommit) -> None:
+        for error in memory(channel, "mistakes", list):
+            raise error
+        basic.tx_commit(channel, method)
+
+    parts.publish = publish
+    parts.handlers[m.TxCommit] = commit
+
+
+@replaces(
+    "transaction.rollback", "transactions.rollback-returns-all", "a rollback returns what is outstanding", "TX-016"
+)
+def rollback_returns_all(self: Transaction, channel: Channel) -> None:
+    outstanding = channel.unacked.everything()
+    Transaction.rollback(self, channel)
+    channel.requeue(outstanding)
+
+
+@replaces(
+    "transaction.rollback", "transactions.rollback-forgets-all", "a rollback forgets what is outstanding", "TX-016"
+)
+def rollback_forgets_all(self: Transaction, channel: Channel) -> None:
+    memory(self, "forgotten", list).extend(channel.unacked.everything())
+    Transaction.rollback(self, channel)
 
 
 @handles(m.TxCommit, "transactions.commit-confirms", "a commit also confirms the publishes it carries out", "CNF-024")

@@ -83,6 +83,8 @@ IMITATE = {
     "consuming.exclusive-on-classic-only",
     "connections.crossing-discarded",
     "deadletters.copies-kept",
+    "lengths.properties-count",
+    "lengths.refused-are-taken",
     "replies.second-requester",
     "replies.address-by-tag",
     "replies.made-up-crashes",

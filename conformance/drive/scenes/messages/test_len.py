@@ -6,11 +6,16 @@ from collections.abc import Sequence
 
 import pytest
 
+from conformance.drive.around import wait
+from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import confirming
 from conformance.drive.stage import Stage
 
-MOST, OCTETS, OVERFLOW = "x-max-length", "x-max-length-bytes", "x-overflow"
+MOST, OCTETS, OVERFLOW, LEVELS = "x-max-length", "x-max-length-bytes", "x-overflow", "x-max-priority"
+REFUSE = "reject-publish"
+ARRIVED = 1.3
+"""Seconds after which a dead letter has certainly come."""
 
 
 def filled(stage: Stage, limits: dict[str, int | str], sizes: Sequence[int], held: int = 0) -> None:
@@ -23,8 +28,13 @@ def filled(stage: Stage, limits: dict[str, int | str], sizes: Sequence[int], hel
             stage.fetch(keeper, queue, held)
         publisher.publish(queue, body=bytes([65 + number % 26]) * size)
     stage.confirmed(publisher)
-    for _ in range(len(sizes) + 1):
-        if stage.get(taker, queue, no_ack=True) is None:
+    emptied(stage, taker, queue, len(sizes))
+
+
+def emptied(stage: Stage, channel: Channel, queue: str, most: int) -> None:
+    """Takes all that is there, and sees that it is all."""
+    for _ in range(most + 1):
+        if stage.get(channel, queue, no_ack=True) is None:
             break
 
 
@@ -75,4 +85,97 @@ def test_two_limits(stage: Stage, size: int) -> None:
 @pytest.mark.parametrize(("limit", "most"), [(MOST, 4), (OCTETS, 40)], ids=["messages", "octets"])
 def test_the_newest_is_refused(stage: Stage, limit: str, most: int) -> None:
     """Nine come to a queue for four that refuses the newest."""
-    filled(stage, {limit: most, OVERFLOW: "reject-publish"}, [10] * 9)
+    filled(stage, {limit: most, OVERFLOW: REFUSE}, [10] * 9)
+
+
+@rule("LEN-008", queue_types=("classic",))
+@pytest.mark.parametrize("most", [1, 4])
+def test_what_comes_back_is_too_much(stage: Stage, most: int) -> None:
+    """A full queue is fetched from, and filled again; then what was fetched is given back."""
+    queue, publisher, keeper = stage.queue({MOST: most}), confirming(stage), stage.channel()
+    for first in (True, False):
+        publisher.publish(queue, most)
+        stage.confirmed(publisher)
+        if first:
+            stage.fetch(keeper, queue, most)
+    for tag in keeper.unacked:
+        keeper.reject(tag)
+    stage.barrier(keeper)
+    emptied(stage, keeper, queue, 2 * most)
+
+
+@rule("LEN-009", queue_types=("classic",))
+def test_room_again(stage: Stage) -> None:
+    """It refuses; one is taken, and two come; both are taken, and three come."""
+    queue, publisher, taker = stage.queue({MOST: 2, OVERFLOW: REFUSE}), confirming(stage), stage.channel()
+    for count, taken in ((4, 1), (2, 2), (3, 0)):
+        publisher.publish(queue, count)
+        stage.confirmed(publisher)
+        stage.fetch(taker, queue, taken, no_ack=True)
+    emptied(stage, taker, queue, 3)
+
+
+@rule("LEN-010", queue_types=("classic",))
+@pytest.mark.parametrize("priorities", [(1, 5, 3, 0), (0, 0, 9, 0, 0, 9), (4, 2, 4, 2, 4)])
+def test_which_priority_makes_room(stage: Stage, priorities: tuple[int, ...]) -> None:
+    """A queue for three gets more, the highest early or late, or several of it."""
+    queue, publisher = stage.queue({MOST: 3, LEVELS: 9}), confirming(stage)
+    for priority in priorities:
+        publisher.publish(queue, properties={"priority": priority})
+    stage.confirmed(publisher)
+    emptied(stage, stage.channel(), queue, len(priorities))
+
+
+@rule("LEN-011", queue_types=("quorum",))
+@pytest.mark.parametrize("most", [1, 5, 16])
+def test_the_newest_of_a_quorum_queue(stage: Stage, most: int) -> None:
+    """One more than it may hold, and many more at once."""
+    for count in (most + 1, 3 * most + 2):
+        filled(stage, {MOST: most}, [3] * count)
+
+
+@rule("LEN-012", queue_types=("classic",))
+def test_one_of_several_refuses(stage: Stage) -> None:
+    """An exchange leads to a full queue and to two with room, which their publisher looks into."""
+    publisher = confirming(stage)
+    full, others = stage.queue({MOST: 2, OVERFLOW: REFUSE}), [stage.queue(), stage.queue()]
+    exchange = stage.exchange(others[0], full, others[1])
+    publisher.publish(full, 2)
+    stage.confirmed(publisher)
+    publisher.publish("", 3, exchange=exchange)
+    stage.confirmed(publisher)
+    for queue in others:
+        emptied(stage, publisher, queue, 3)
+
+
+@rule("LEN-013", queue_types=("classic",))
+def test_the_refused_are_dead_letters(stage: Stage) -> None:
+    """Five come to a queue for two, which says where its dead letters go."""
+    grave, publisher = stage.queue(), confirming(stage)
+    dead: dict[str, object] = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": grave}
+    queue = stage.queue({MOST: 2, OVERFLOW: "reject-publish-dlx", **dead})
+    publisher.publish(queue, 5)
+    stage.confirmed(publisher)
+    wait(stage, ARRIVED)
+    emptied(stage, stage.channel(), grave, 5)
+
+
+@rule("LEN-015", queue_types=("classic",))
+def test_a_limit_beside_a_consumer(stage: Stage) -> None:
+    """Of nine that come to a queue for four its consumer takes one; then it is cancelled, and all are taken."""
+    queue, publisher, channel = stage.queue({MOST: 4}), confirming(stage), stage.channel()
+    channel.qos(1)
+    tag = channel.consume(queue)
+    stage.quiesce()
+    publisher.publish(queue, 9)
+    stage.confirmed(publisher)
+    channel.cancel(tag)
+    stage.quiesce()
+    emptied(stage, channel, queue, 9)
+
+
+@rule("LEN-014", queue_types=("classic",))
+@pytest.mark.parametrize("sizes", [(20,) * 8, (50, 50, 50), (1,) * 120, (99, 1, 1)])
+def test_as_many_as_the_bodies_allow(stage: Stage, sizes: tuple[int, ...]) -> None:
+    """A limit of 100, which bodies of one size or of several fill to the last octet."""
+    filled(stage, {OCTETS: 100}, sizes)

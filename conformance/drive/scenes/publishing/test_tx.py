@@ -169,3 +169,122 @@ def test_the_end_of_a_channel_without_a_commit(stage: Stage, how: str) -> None:
             channel.close() if how == "channel.close" else channel.ack(BAD_TAG)
         stage.quiesce()
         none_there(stage, queue)
+
+
+@rule("TX-009")
+def test_returns_wait_for_the_commit(stage: Stage) -> None:
+    """By nack and by reject; another channel finds them after the commit alone."""
+    queue = stocked(stage, 2)
+    channel, other = transactional(stage), stage.channel()
+    stage.fetch(channel, queue, 2)
+    channel.nack(1)
+    channel.reject(2)
+    stage.barrier(channel)
+    stage.get(other, queue, no_ack=True)
+    channel.tx_commit()
+    stage.quiesce()
+    stage.barrier(channel)
+    stage.fetch(other, queue, 2, no_ack=True)
+
+
+@rule("TX-010")
+def test_all_is_there(stage: Stage) -> None:
+    """Six publishes to three queues, by name and by an exchange; each is looked into by another channel, at once."""
+    queues = [stage.queue() for _ in range(3)]
+    exchange, other = stage.exchange(queues[1], queues[2]), stage.channel()
+    channel = transactional(stage)
+    for queue in (queues[0], queues[1], queues[0], queues[2]):
+        channel.publish(queue)
+    channel.publish("", 2, exchange=exchange)
+    channel.tx_commit()
+    stage.quiesce()
+    for queue in queues:
+        stage.fetch(other, queue, stage.judge.ready(queue), no_ack=True)
+
+
+@rule("TX-011")
+def test_the_order_of_a_transaction(stage: Stage) -> None:
+    """Two queues get messages by turns, in two transactions."""
+    queues = stage.queue(), stage.queue()
+    channel, other = transactional(stage), stage.channel()
+    for _ in "12":
+        for number in range(6):
+            channel.publish(queues[number % 2])
+        channel.tx_commit()
+        stage.quiesce()
+    for queue in queues:
+        stage.fetch(other, queue, stage.judge.ready(queue), no_ack=True)
+
+
+@rule("TX-012")
+def test_when_publishes_are_returned(stage: Stage) -> None:
+    """Rolled back, and then committed."""
+    nowhere, channel = stage.exchange(), transactional(stage)
+    for end in (Channel.tx_rollback, Channel.tx_commit):
+        channel.publish("any", 2, mandatory=True, exchange=nowhere)
+        stage.barrier(channel)
+        end(channel)
+        stage.quiesce()
+        stage.barrier(channel)
+
+
+@rule("TX-013")
+def test_the_transaction_of_another_channel(stage: Stage) -> None:
+    """Both publish; one is committed, and a third looks for what the other has published."""
+    queues = stage.queue(), stage.queue()
+    first, second = transactional(stage), transactional(stage)
+    first.publish(queues[0])
+    second.publish(queues[1])
+    stage.barrier(first)
+    second.tx_commit()
+    stage.quiesce()
+    none_there(stage, queues[0])
+    first.tx_commit()
+    stage.quiesce()
+    none_there(stage, queues[0])
+
+
+@rule("TX-014")
+def test_declarations_that_stay(stage: Stage) -> None:
+    """A queue and an exchange are declared, and something is published; after the rollback both are looked for."""
+    channel, other = transactional(stage), stage.channel()
+    queue, exchange = stage.recorder.private_name(), stage.recorder.private_name()
+    stage.belongings.queues[queue] = channel.connection
+    stage.belongings.exchanges[exchange] = None
+    channel.declare(queue, arguments={"x-queue-type": stage.queue_type} if stage.profile.typed else {})
+    channel.declare_exchange(exchange, "direct")
+    stage.quiesce()
+    channel.publish(queue)
+    channel.tx_rollback()
+    stage.quiesce()
+    other.declare(queue, passive=True)
+    other.find_exchange(exchange)
+    stage.quiesce()
+
+
+@rule("TX-015")
+def test_a_mistaken_publish_fails_at_once(stage: Stage) -> None:
+    """To an exchange that does not exist; after a publish that is none."""
+    queue, gone, channel = stage.queue(), stage.exchange(), transactional(stage)
+    channel.delete_exchange(gone)
+    channel.publish(queue)
+    stage.quiesce()
+    channel.publish("any", exchange=gone)
+    stage.quiesce()
+
+
+@rule("TX-016")
+def test_a_rollback_and_what_is_not_settled(stage: Stage) -> None:
+    """Of three that are fetched one is settled; after the rollback nobody else gets any, and all are settled."""
+    queue = stocked(stage, 3)
+    channel, other = transactional(stage), stage.channel()
+    stage.fetch(channel, queue, 3)
+    channel.ack(2)
+    channel.tx_rollback()
+    stage.quiesce()
+    stage.get(other, queue, no_ack=True)
+    for tag in (1, 3, 2):
+        channel.ack(tag)
+    stage.barrier(channel)
+    channel.tx_commit()
+    stage.quiesce()

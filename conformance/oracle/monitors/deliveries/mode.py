@@ -57,7 +57,7 @@ def settled_stays_away(fact: Delivered, notes: Notes) -> None:
         )
 
 
-@judges(Delivered, "MODE-001", "ACK-001", "ACK-004", "ACK-011", "ACK-016", "ACK-019")
+@judges(Delivered, "MODE-001", "ACK-001", "ACK-004", "ACK-011", "ACK-016", "ACK-019", "TX-009")
 def held_by_one(fact: Delivered, notes: Notes) -> None:
     """What is out is not delivered a second time."""
     copy = fact.copy

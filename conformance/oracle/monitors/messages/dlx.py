@@ -147,7 +147,7 @@ def came(fact: Passed, notes: Notes) -> None:
     """It is seen in a queue."""
     event, graves = fact.event, notes.memory(Graves)
     mortal = graves.messages.get(event.message or "")
-    found = _source(fact) if mortal is not None else None
+    found = source_of(fact) if mortal is not None else None
     if mortal is None:
         return
     if found is None:
@@ -164,7 +164,7 @@ def came(fact: Passed, notes: Notes) -> None:
     mortal.fate, mortal.died_ns = (ACKED, event.time_ns) if automatic else (HELD, 0)
 
 
-def _source(fact: Passed) -> tuple[str, bool] | None:
+def source_of(fact: Passed) -> tuple[str, bool] | None:
     """The queue that it comes from, and whether it is settled by that."""
     event = fact.event
     channel = fact.connection.channels.get(event.channel)

@@ -1,102 +1,37 @@
 """LEN: queues that hold so many messages, or so many octets, and no more.
 
 The model claims nothing of what a full queue drops. This family follows a queue for as long as all that happens to it
-is certain: one channel in confirm mode fills it, and gets of the same connection empty it while no publish is under
-way. Then it is known which messages are there. They are compared when gets have taken all, so a message that comes late
-is not missed. A count that the broker tells is never evidence, and what counts as octets beside a body is the broker's
-choice. Whatever else happens ends the claim for good. Other rules speak of losses while the limit is out of reach, and
-of what a refusal means (RQ-011, CNF-011, CNF-021).
+is certain (`lengths`). Then it is known which messages are there. They are compared when gets have taken all, so a
+message that comes late is not missed. A count that the broker tells is never evidence. Of a quorum queue it is claimed
+only that it holds no more, and not the oldest. Whatever else happens ends the claim for good. Other rules speak of
+losses while the limit is out of reach, and of what a refusal means (RQ-011, CNF-011, CNF-021).
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from typing import Any
 
 from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model.channels import OPEN
 from conformance.oracle.model.facts import Confirmed, Passed
+from conformance.oracle.model.ranking import PRIORITY
+from conformance.oracle.monitors.messages.lengths import Bounded, Limits, Publish
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges
 
 COUNT, OLDEST, NO_MORE, READY = "LEN-001", "LEN-002", "LEN-003", "LEN-004"
-OCTETS, EITHER, NEWEST = "LEN-005", "LEN-006", "LEN-007"
-ALL = (COUNT, OLDEST, NO_MORE, READY, OCTETS, EITHER, NEWEST)
+OCTETS, EITHER, NEWEST, BACK = "LEN-005", "LEN-006", "LEN-007", "LEN-008"
+ROOM, HEAD, REPLICATED, BODIES = "LEN-009", "LEN-010", "LEN-011", "LEN-014"
+BESIDE = "LEN-015"
+ALL = (COUNT, OLDEST, NO_MORE, READY, OCTETS, EITHER, NEWEST, BACK, ROOM, HEAD, REPLICATED, BODIES, BESIDE)
 MOST, MOST_OCTETS, OVERFLOW, KIND = "x-max-length", "x-max-length-bytes", "x-overflow", "x-queue-type"
+LEVELS = "x-max-priority"
 DROPS, REFUSES = "drop-head", ("reject-publish", "reject-publish-dlx")
+CLASSIC, QUORUM = "classic", "quorum"
 QUEUES = 64
-Place = tuple[str, int]
-"""A connection, and a channel of it."""
-
-
-@dataclass(slots=True)
-class Publish:
-    """One message on its way into the queue; `kept` is what its confirm says."""
-
-    message: str
-    octets: int
-    kept: bool | None = None
-
-
-@dataclass(slots=True)
-class Bounded:
-    """One queue with a limit, from its declaration on."""
-
-    connection: str
-    most: int | None
-    octets: int | None
-    refuses: bool
-    publisher: int = 0
-    pending: list[Publish] = field(default_factory=list)
-    ready: list[Publish] = field(default_factory=list)
-    gone: set[str] = field(default_factory=set)
-    """What it has had no room for."""
-    taken: list[str] = field(default_factory=list)
-    """What gets have brought since the last publish."""
-    held: set[int] = field(default_factory=set)
-    """Channels with unacked messages of it."""
-    crowded: bool = False
-    """Some were unacked when a message came for which there was room."""
-    came: int = 0
-    asking: int = 0
-    unsure: bool = False
-
-    def over(self) -> bool:
-        """Are there more than may be?"""
-        if self.most is not None and len(self.ready) > self.most:
-            return True
-        return self.octets is not None and sum(one.octets for one in self.ready) > self.octets
-
-    def enter(self) -> None:
-        """What is confirmed is there, in the order in which it was published."""
-        while self.pending and self.pending[0].kept is not None:
-            one = self.pending.pop(0)
-            self.came += 1
-            self.ready.append(one)
-            full = self.over()
-            if self.refuses and full:
-                self.gone.add(self.ready.pop().message)
-            if full == bool(one.kept) and self.refuses:
-                self.unsure = True  # CNF-011 speaks of that
-            self.unsure = self.unsure or not (self.refuses or one.kept)
-            while self.over():
-                self.gone.add(self.ready.pop(0).message)
-            self.crowded = self.crowded or (bool(self.held) and not full)
-
-
-@dataclass(slots=True)
-class Limits:
-    """By the names of queues; and which of them a get asks, by its place."""
-
-    by_queue: OrderedDict[str, Bounded] = field(default_factory=OrderedDict)
-    asked: dict[Place, tuple[str, bool]] = field(default_factory=dict)
-    fed: bool = False
-    """There are dead letters, which may come into any queue."""
-
-    def of(self, connection: str) -> Iterator[Bounded]:
-        """All that this connection declared."""
-        return (one for one in self.by_queue.values() if one.connection == connection)
+OVERHEAD = 8
+"""Octets beside the body that a broker would count for each message at least, if it counted any."""
 
 
 def _limit(value: object) -> int | None:
@@ -112,32 +47,30 @@ def declared(fact: Passed, notes: Notes) -> None:
     name, arguments = event.queue or "", event.args.get("arguments") or {}
     known = limits.by_queue.get(name)
     if known is not None:
-        known.unsure = True
+        known.disturb()
     if "x-dead-letter-exchange" in arguments:
         limits.fed = True
-        _doubt(limits)
-    most, octets = _limit(arguments.get(MOST)), _limit(arguments.get(MOST_OCTETS))
-    plain = set(arguments) <= {MOST, MOST_OCTETS, OVERFLOW, KIND} and arguments.get(KIND, "classic") == "classic"
-    how = arguments.get(OVERFLOW, DROPS)
-    if (
-        limits.fed
-        or not name
-        or known
-        or not plain
-        or (most is None and octets is None)
-        or how not in (DROPS, *REFUSES)
-    ):
+        limits.doubt()
+    found = _bounded(event.connection, arguments)
+    anew = name and not known and fact.topology.queue(fact.connection.vhost, name) is None
+    if found is None or limits.fed or not anew or event.has("auto_delete"):
         return
-    if event.has("auto_delete") or fact.topology.queue(fact.connection.vhost, name) is not None:
-        return
-    limits.by_queue[name] = Bounded(event.connection, most, octets, how in REFUSES)
+    limits.by_queue[name] = found
     if len(limits.by_queue) > QUEUES:
         limits.by_queue.popitem(last=False)
 
 
-def _doubt(limits: Limits) -> None:
-    for one in limits.by_queue.values():
-        one.unsure = True
+def _bounded(connection: str, arguments: Mapping[str, Any]) -> Bounded | None:
+    """A queue with these arguments, if it has a limit of which a rule speaks."""
+    kind, how = arguments.get(KIND, CLASSIC), arguments.get(OVERFLOW, DROPS)
+    most, octets = _limit(arguments.get(MOST)), _limit(arguments.get(MOST_OCTETS))
+    levels, refuses = _limit(arguments.get(LEVELS, 0)), how in REFUSES
+    if (most is None and octets is None) or levels is None or how not in (DROPS, *REFUSES):
+        return None
+    either = {MOST, MOST_OCTETS, OVERFLOW, KIND} if refuses or octets is not None else {MOST, OVERFLOW, KIND, LEVELS}
+    allowed = {CLASSIC: either, QUORUM: set() if refuses else {MOST, OVERFLOW, KIND}}
+    plain = set(arguments) <= allowed.get(str(kind), set())
+    return Bounded(connection, str(kind), most, octets, refuses, levels) if plain else None
 
 
 @follows("basic.publish")
@@ -147,7 +80,7 @@ def published(fact: Passed, notes: Notes) -> None:
     if not limits.by_queue:
         return
     if '"CC"' in event.arguments or '"BCC"' in event.arguments:
-        _doubt(limits)
+        limits.doubt()
     queue = limits.by_queue.get(event.routing_key or "") if not event.exchange else None
     if queue is None:
         return
@@ -155,18 +88,22 @@ def published(fact: Passed, notes: Notes) -> None:
     sound = channel is not None and channel.state == OPEN and not channel.indeterminate and fact.connection.usable()
     mine = event.connection == queue.connection and queue.publisher in (0, event.channel)
     confirms = channel is not None and channel.confirm and not channel.transactional
-    plain = confirms and "expiration" not in event.arguments
-    if queue.taken != [one.message for one in queue.ready[: len(queue.taken)]] or queue.asking:
+    rank = PRIORITY.search(event.arguments)
+    plain = confirms and "expiration" not in event.arguments and (queue.kind == CLASSIC or rank is None)
+    first = [one.message for one in queue.ready[: len(queue.taken)]]
+    if queue.asking or (queue.levels and queue.taken) or queue.taken != first:
         queue.unsure = True
+    queue.restless = 0
     if not (sound and mine and plain and event.message):
-        queue.unsure = True
+        queue.disturb()
         return
     del queue.ready[: len(queue.taken)]
     queue.taken, queue.publisher = [], event.channel
-    queue.pending.append(Publish(event.message or "", event.body_size or 0))
+    level = min(int(rank[1]), queue.levels) if rank is not None else 0
+    queue.pending.append(Publish(event.message or "", event.body_size or 0, level))
 
 
-@judges(Confirmed)
+@judges(Confirmed, ROOM)
 def confirmed(fact: Confirmed, notes: Notes) -> None:
     """It is in, or it was refused."""
     event, limits = fact.event, notes.memory(Limits)
@@ -177,41 +114,89 @@ def confirmed(fact: Confirmed, notes: Notes) -> None:
                 one.kept = event.method == "basic.ack"
         if queue is not None:
             queue.enter()
+            if queue.denied:
+                there = f"{len(queue.ready)} messages, and has room for {queue.most}"
+                allowed = f"basic.ack for {queue.denied}: {publication.routing_key} has {there}"
+                notes.find(ROOM, event, allowed, f"basic.nack {fact.number}", publication.seq)
+                queue.denied = ""
 
 
-@follows("basic.consume", "basic.nack", "basic.reject", "basic.recover", "basic.recover-async", "channel.close")
+@follows("basic.nack", "basic.reject")
+def given_back(fact: Passed, notes: Notes) -> None:
+    """Some are there again."""
+    event = fact.event
+    if event.direction != TO_BROKER:
+        return
+    channel = fact.connection.channels.get(event.channel)
+    plain = channel is not None and channel.state == OPEN and not channel.transactional and not channel.indeterminate
+    for queue in notes.memory(Limits).of(event.connection):
+        if not event.has("requeue") or not plain:
+            if event.channel in queue.held:
+                queue.disturb()
+            continue
+        queue.give_back(event.channel, event.delivery_tag or 0, multiple=bool(event.multiple))
+
+
+@follows("basic.ack")
+def settled(fact: Passed, notes: Notes) -> None:
+    """These do not come back."""
+    event = fact.event
+    if event.direction == TO_BROKER:
+        for queue in notes.memory(Limits).of(event.connection):
+            tag, tags = event.delivery_tag or 0, queue.held.get(event.channel, set())
+            tags -= {one for one in tags if one == tag or (event.multiple and (one < tag or not tag))}
+
+
+@follows("basic.consume", "basic.cancel-ok", "basic.deliver")
+def consumed(fact: Passed, notes: Notes) -> None:
+    """A consumer comes, gets something, or leaves."""
+    event, tag = fact.event, fact.event.consumer_tag or ""
+    for name, queue in notes.memory(Limits).by_queue.items():
+        if event.method == "basic.consume":
+            if event.queue == name and event.connection == queue.connection:
+                queue.join(event.channel, tag)
+            elif event.queue in (name, "", None):
+                queue.disturb()
+        elif event.connection == queue.connection and (event.channel, tag) in queue.consumers:
+            if event.method == "basic.deliver":
+                queue.brought += 1
+                queue.held.setdefault(event.channel, set()).add(event.delivery_tag or 0)
+            elif event.direction != TO_BROKER:
+                queue.part(event.channel, tag)
+
+
+@follows("basic.recover", "basic.recover-async", "channel.close")
 def disturbed(fact: Passed, notes: Notes) -> None:
     """From now on others may have some, or some may be back."""
     event, limits = fact.event, notes.memory(Limits)
-    if event.method == "basic.consume":
-        queue = limits.by_queue.get(event.queue or "")
-        if queue is not None:
-            queue.unsure = True
-        return
-    if event.method == "basic.nack" and event.direction != TO_BROKER:
-        return
     for queue in limits.of(event.connection):
-        publishes = event.method == "channel.close" and event.channel == queue.publisher
-        queue.unsure = queue.unsure or publishes or event.channel in queue.held
+        if event.channel in queue.held or (event.method == "channel.close" and event.channel == queue.publisher):
+            queue.disturb()
 
 
 @follows("queue.bind", "queue.purge", "queue.delete")
 def rearranged(fact: Passed, notes: Notes) -> None:
     """Other messages may come, or all may go. The empty name stands for any of them."""
-    limits = notes.memory(Limits)
-    for name, queue in limits.by_queue.items():
-        queue.unsure = queue.unsure or fact.event.queue in (name, "", None)
+    for name, queue in notes.memory(Limits).by_queue.items():
+        if fact.event.queue in (name, "", None):
+            queue.disturb()
 
 
 @follows("basic.get")
 def asked(fact: Passed, notes: Notes) -> None:
     """Who asks while publishes are under way learns nothing for certain."""
     event, limits = fact.event, notes.memory(Limits)
+    if not event.queue:
+        limits.doubt()  # it may be any of them
     queue = limits.by_queue.get(event.queue or "")
     if queue is None:
         return
     queue.asking += 1
-    queue.unsure = queue.unsure or queue.asking > 1 or bool(queue.pending) or event.connection != queue.connection
+    queue.unsure = queue.unsure or queue.asking > 1 or bool(queue.pending)
+    if event.connection != queue.connection:
+        queue.disturb()
+    if queue.restless and (queue.asking > 1 or (event.connection, event.channel) != (queue.connection, queue.restless)):
+        queue.restless = 0
     limits.asked[event.connection, event.channel] = event.queue or "", event.has("no_ack")
 
 
@@ -225,13 +210,29 @@ def answered(fact: Passed, notes: Notes) -> None:
         return
     queue.asking -= 1
     if event.method == "basic.get-empty":
-        if not queue.unsure:
+        if queue.restless:
+            _count(event, queue, notes)
+        elif not queue.unsure:
             _compare(event, queue, notes)
-        queue.ready, queue.taken = [], []
+        queue.ready, queue.taken, queue.restless = [], [], 0
         return
     queue.taken.append(event.message or "")
+    if queue.beside and event.has("redelivered"):
+        queue.restless = 0  # the end of a consumer has given it back
     if not no_ack:
-        queue.held.add(event.channel)
+        queue.held.setdefault(event.channel, set()).add(event.delivery_tag or 0)
+
+
+def _count(event: Event, queue: Bounded, notes: Notes) -> None:
+    """Some were given back, or a consumer has left, and its channel has taken all that was there then."""
+    found, most = queue.taken, queue.most
+    if most is None or queue.octets is not None or queue.refuses or queue.kind != CLASSIC:
+        return
+    rule = BESIDE if queue.beside else BACK
+    if len(found) > most:
+        notes.find(rule, event, f"at most {most} messages", f"{len(found)} messages: {_list(found)}")
+    elif len(found) == most < queue.more:
+        notes.exercise(rule)
 
 
 def _compare(event: Event, queue: Bounded, notes: Notes) -> None:
@@ -239,16 +240,23 @@ def _compare(event: Event, queue: Bounded, notes: Notes) -> None:
     there, found = [one.message for one in queue.ready], queue.taken
     limit = EITHER if None not in (queue.most, queue.octets) else COUNT if queue.octets is None else OCTETS
     end, few = NEWEST if queue.refuses else OLDEST, READY if queue.crowded else NO_MORE
+    if len(queue.ranks) > 1:
+        end, there, found = HEAD, sorted(there), sorted(found)
+    if queue.kind == QUORUM:
+        limit = end = REPLICATED
     wanted = f"{len(there)} messages: {_list(there)}"
     seen = f"{len(found)} messages: {_list(found)}"
     lost, more = set(there) - set(found), set(found) - set(there)
     reached = queue.most is not None and queue.octets is None and queue.came > queue.most
+    bodies = queue.most is None and queue.octets is not None and not queue.refuses
     if more and lost and more <= queue.gone:
         notes.find(end, event, wanted, seen)
     elif more and more <= queue.gone and not queue.refuses:
         notes.find(limit, event, wanted, seen)
-    elif lost and not more and reached and not queue.refuses:
+    elif lost and not more and reached and not queue.refuses and queue.kind == CLASSIC:
         notes.find(few, event, wanted, seen)
+    elif lost and not more and bodies:
+        notes.find(BODIES, event, f"{wanted}, in bodies of {queue.size()} octets", seen)
     elif found == there:
         _exercise(queue, limit, end, reached, notes)
         return
@@ -259,10 +267,14 @@ def _exercise(queue: Bounded, limit: str, end: str, reached: bool, notes: Notes)
     """Just what must be there is there: what could a wrong broker have done otherwise?"""
     if queue.gone and queue.ready:
         notes.exercise(end)
-    if queue.gone and not queue.refuses:
+    if queue.most is None and not queue.refuses and queue.size() + OVERHEAD * len(queue.ready) > (queue.octets or 0):
+        notes.exercise(BODIES)
+    if queue.gone and not queue.refuses and queue.kind == CLASSIC:
         notes.exercise(limit, *((NO_MORE,) if reached else ()))
-    if queue.crowded and reached and not queue.refuses:
+    if queue.crowded and reached and not queue.refuses and queue.kind == CLASSIC:
         notes.exercise(READY)
+    if queue.reopened and queue.ready:
+        notes.exercise(ROOM)
 
 
 def _list(messages: list[str]) -> str:

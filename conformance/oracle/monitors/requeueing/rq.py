@@ -73,7 +73,7 @@ def returns_come_again(fact: Delivered, notes: Notes) -> None:
             notes.exercise("RQ-007")
 
 
-@judges(FoundEmpty, "RQ-014", "ACK-011", "ACK-012")
+@judges(FoundEmpty, "RQ-014", "ACK-011", "ACK-012", "TX-010")
 def not_empty(fact: FoundEmpty, notes: Notes) -> None:
     """A queue is not empty while a message is certainly in it and nobody else may have taken it. To a broker that lets
     a limit hinder gets it is, where that is reached (QOS-014); and what is not confirmed may still be refused."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from tests.support.tables import test_broken, test_lawful, test_sound
 
 __all__ = ["test_broken", "test_lawful", "test_sound"]
@@ -17,15 +19,65 @@ def filled(limit: str, count: int, refused: str = "") -> str:
     return head + "".join(f"8 > publish q m{at} \n 8 < {how} {at} \n" for at, how in enumerate(said, 1))
 
 
-def got(*messages: str) -> str:
-    """These are all that is there; as in `m1 redelivered`."""
-    found = [(tag, *one.split(" ")) for tag, one in enumerate(messages, 1)]
+def got(*messages: str, first: int = 1) -> str:
+    """These are all that is there; as in `m1 redelivered`; the first has this tag."""
+    found = [(tag, *one.split(" ")) for tag, one in enumerate(messages, first)]
     brought = "".join(f"1 > get q no_ack \n 1 < get-ok {tag} {one} q {' '.join(how)} \n" for tag, one, *how in found)
     return brought + "1 > get q no_ack \n 1 < get-empty \n"
 
 
 KEPT = filled(COUNT, 1) + "2 > get q \n 2 < get-ok 1 m1 q \n" + "8 > publish q m2 \n 8 < ack 2 \n"
 CROWDED = KEPT + "8 > publish q m3 \n 8 < ack 3 \n"
+TWO = "1 > get q \n 1 < get-ok 1 m1 q \n 1 > get q \n 1 < get-ok 2 m2 q \n"
+BACK = filled(COUNT, 2) + TWO + "8 > publish q m3 \n 8 < ack 3 \n 8 > publish q m4 \n 8 < ack 4 \n"
+RETURNED = BACK + "1 > reject 1 requeue \n 1 > reject 2 requeue \n"
+FULL = filled(REFUSES, 3, refused="3") + "1 > get q no_ack \n 1 < get-ok 1 m1 q \n 8 > publish q m4 \n"
+
+
+def ranked(*priorities: int) -> str:
+    """A queue with priorities has room for two; these came."""
+    head = f"@queue q classic {COUNT} x-max-priority=9 \n @open 1 \n @confirming 8 \n"
+    many = enumerate(priorities, 1)
+    return head + "".join(f'8 > publish q m{at} with={{"priority":{one}}} \n 8 < ack {at} \n' for at, one in many)
+
+
+def of(message: str, priority: int) -> str:
+    """As it is got."""
+    return f'{message} with={{"priority":{priority}}}'
+
+
+def refusing(*, third: str = "nack") -> str:
+    """Three came to a queue for two that makes dead letters of what it refuses."""
+    dead = f"{COUNT} x-overflow=reject-publish-dlx x-dead-letter-exchange= x-dead-letter-routing-key=g"
+    head = f"@queue g classic \n @queue q classic {dead} \n @open 1 \n @confirming 8 \n"
+    return head + "".join(f"8 > publish q m{at} \n 8 < {third if at == 3 else 'ack'} {at} \n" for at in (1, 2, 3))
+
+
+def death(reason: str, queue: str = "q") -> str:
+    """A header that tells of it."""
+    died = {"queue": ["S", queue], "reason": ["S", reason], "count": ["l", 1]}
+    return "with=" + json.dumps({"headers": {"x-death": ["A", [["F", died]]]}}, separators=(",", ":"))
+
+
+SEVERAL = f"""
+    @queue q classic {REFUSES}
+    @queue r classic
+    @exchange x q r
+    @confirming 8
+    8 > publish q m1
+    8 < ack 1
+    8 > publish q m2
+    8 < ack 2
+    8 > publish any m3 exchange=x
+"""
+SERVED = (
+    "@queue q classic x-max-length=1 \n @confirming 8 \n @open 1 \n 1 > qos 1 \n 1 < qos-ok \n @consume 1 q c1 \n"
+    "8 > publish q m1 \n 8 < ack 1 \n 1 < deliver c1 1 m1 q \n"
+    "8 > publish q m2 \n 8 < ack 2 \n 8 > publish q m3 \n 8 < ack 3 \n"
+)
+LEFT = SERVED + "1 > cancel c1 \n 1 < cancel-ok c1 \n"
+QUORUM = "@queue q quorum x-max-length=2 \n @open 1 \n @confirming 8 \n"
+REPLICATED = QUORUM + "".join(f"8 > publish q m{at} \n 8 < ack {at} \n" for at in (1, 2, 3))
 SOUND = {
     "LEN-001": filled(COUNT, 3) + got("m2", "m3"),
     "LEN-002": filled(COUNT, 5) + got("m4", "m5"),
@@ -34,6 +86,14 @@ SOUND = {
     "LEN-005": filled(OCTETS, 3) + got("m2", "m3"),
     "LEN-006": filled(BOTH, 4) + got("m3", "m4"),
     "LEN-007": filled(REFUSES, 4, refused="3 4") + got("m1", "m2"),
+    "LEN-008": RETURNED + got("m3", "m4", first=3),
+    "LEN-009": FULL + "8 < ack 4 \n" + got("m2", "m4", first=2),
+    "LEN-010": ranked(1, 5, 3, 0) + got(of("m1", 1), of("m4", 0)),
+    "LEN-011": REPLICATED + got("m2", "m3"),
+    "LEN-012": SEVERAL + "8 < nack 3 \n 8 > get r no_ack \n 8 < get-ok 1 m3 any \n",
+    "LEN-014": filled(OCTETS, 3) + got("m2", "m3"),
+    "LEN-015": LEFT + got("m3", first=2),
+    "LEN-013": refusing() + f"1 > get g no_ack \n 1 < get-ok 1 m3 g {death('maxlen')}",
 }
 BROKEN = [
     ("LEN-001", filled(COUNT, 3) + got("m1", "m2", "m3")),
@@ -45,6 +105,19 @@ BROKEN = [
     ("LEN-005", filled(OCTETS, 3) + got("m1", "m2", "m3")),
     ("LEN-006", filled(BOTH, 3) + got("m1", "m2", "m3")),
     ("LEN-007", filled(REFUSES, 3, refused="3") + got("m2", "m3")),
+    ("LEN-008", RETURNED + got("m1 redelivered", "m2 redelivered", "m3", "m4", first=3)),
+    ("LEN-009", FULL + "8 < nack 4 \n"),
+    ("LEN-010", ranked(1, 5, 3, 0) + got(of("m2", 5), of("m3", 3))),
+    ("LEN-010", ranked(5, 1, 1) + got(of("m1", 5), of("m3", 1))),
+    ("LEN-011", REPLICATED + got("m1", "m2", "m3")),
+    ("LEN-011", REPLICATED + got("m1", "m2")),
+    ("LEN-012", SEVERAL + "8 < ack 3 \n"),
+    ("LEN-012", SEVERAL + "8 < nack 3 \n 8 > get r no_ack \n 8 < get-empty"),
+    ("LEN-014", filled(OCTETS, 3) + got("m3")),
+    ("LEN-015", LEFT + got("m2", "m3", first=2)),
+    ("LEN-013", refusing(third="ack")),
+    ("LEN-013", refusing() + f"1 > get g no_ack \n 1 < get-ok 1 m3 g {death('rejected')}"),
+    ("LEN-013", refusing() + "- wait 1.1 \n 1 > get g no_ack \n 1 < get-empty"),
 ]
 DEAD = "@queue d classic x-dead-letter-exchange= x-dead-letter-routing-key=q \n"
 LAWFUL = {
@@ -59,7 +132,26 @@ LAWFUL = {
     "an exchange leads to it": filled(COUNT, 3) + "@exchange x q \n" + got("m3"),
     "one is under way": filled(COUNT, 3) + "8 > publish q m4 \n" + got("m3"),
     "messages expire": filled(COUNT + " x-message-ttl=5", 3) + got(),
-    "a quorum queue": (filled(COUNT, 3) + got("m1", "m2", "m3")).replace("classic", "quorum"),
-    "octets of properties count": filled(OCTETS, 3) + got("m3"),
+    "a quorum queue that refuses": (filled(REFUSES, 3) + got("m1", "m2", "m3")).replace("classic", "quorum"),
+    "a quorum queue that has dropped more": REPLICATED + got("m3"),
+    "some come back while others take": RETURNED
+    + "8 > get q \n 8 < get-ok 1 m3 q \n"
+    + got("m4", "m1 redelivered", "m2 redelivered", first=3),
+    "more come back between gets": BACK
+    + "1 > reject 1 requeue \n 1 > get q no_ack \n 1 < get-ok 3 m3 q \n 1 > get q no_ack \n 1 > reject 2 requeue \n"
+    "1 < get-ok 4 m4 q \n" + got("m2 redelivered", first=5),
+    "it refuses, and was never full": filled(REFUSES, 1) + "8 > publish q m2 \n 8 < nack 2 \n",
+    "what was taken may be on its way": filled(REFUSES, 3, refused="3")
+    + "1 > get q no_ack \n 8 > publish q m4 \n 8 < nack 4 \n 1 < get-ok 1 m1 q \n",
+    "a consumer that is still there": SERVED + got("m2", "m3", first=2),
+    "more comes when its consumer has left": LEFT + "8 > publish q m4 \n 8 < ack 4 \n" + got("m3", "m4", first=2),
+    "another channel looks": LEFT + "@open 2 \n 2 > get q no_ack \n 2 < get-ok 1 m2 q \n" + got("m3", first=2),
+    "equal priorities": ranked(5, 5, 5) + got(of("m2", 5), of("m3", 5)),
+    "another looks, and finds nothing yet": SEVERAL + "8 < nack 3 \n @open 1 \n 1 > get r no_ack \n 1 < get-empty",
+    "a dead letter is under way": refusing() + "1 > get g no_ack \n 1 < get-empty",
+    "it refuses, and is not full": refusing().replace("length=2", "length=9")
+    + "- wait 2 \n 1 > get g no_ack \n 1 < get-empty",
+    "somebody has taken a dead letter": refusing()
+    + "- wait 2 \n @consume 1 g c no_ack \n @open 2 \n 2 > get g no_ack \n 2 < get-empty",
     "it refuses although there is room": filled(REFUSES, 2, refused="2") + got("m1"),
 }

@@ -13,6 +13,15 @@ NOT_TRANSACTIONAL = "PRECONDITION_FAILED - channel is not transactional"
 EMPTY = "@queue q \n @exchange x \n @open 1 \n 1 > select \n 1 < select-ok \n"
 UNDONE = EMPTY + "1 > publish q m1 \n 1 > rollback \n 1 < rollback-ok \n"
 NEXT = EMPTY + "1 > commit \n 1 < commit-ok \n 1 > publish q m1 \n @barrier 1 \n"
+RETURNING = "@queue q \n @stock q m1 \n @hold 1 q m1 \n @open 2 \n 1 > select \n 1 < select-ok \n 1 > nack 1 requeue \n"
+TWO = "@queue q \n @queue r \n @open 1 \n 1 > select \n 1 < select-ok \n 1 > publish q m1 \n 1 > publish r m2 \n"
+BOTH = TWO + "1 > publish q m3 \n 1 > commit \n"
+MISSING = EMPTY + "1 > unexchange x \n 1 < unexchange-ok \n "
+MANDATORY = "@exchange x \n @open 1 \n 1 > select \n 1 < select-ok \n 1 > publish any m1 exchange=x mandatory \n"
+BESIDE = EMPTY + "@open 2 \n 2 > select \n 2 < select-ok \n 1 > publish q m1 \n 2 > commit \n 2 < commit-ok \n"
+OUT = "@queue q \n @stock q m1 m2 \n @hold 1 q m1 m2 \n 1 > select \n 1 < select-ok \n 1 > ack 1 \n 1 > rollback \n"
+UNSETTLED = OUT + "1 < rollback-ok \n"
+MADE = "@open 1 \n @open 2 \n 1 > select \n 1 < select-ok \n 1 > declare d \n 1 < declare-ok d \n"
 SOUND = {
     "TX-001": BEGUN + f"1 > ack 1 \n 1 > ack 1 \n 1 < closed 406 60 80 {TEXT}",
     "TX-002": ROLLED_BACK + "1 > ack 1 \n 1 > commit \n 1 < commit-ok",
@@ -23,6 +32,14 @@ SOUND = {
     "TX-006": NEXT + "@drain q \n 1 > commit \n 1 < commit-ok \n @drain q m1",
     "TX-007": EMPTY + "1 > select \n 1 < select-ok",
     "TX-008": EMPTY + "1 > publish q m1 \n @close 1 \n @drain q",
+    "TX-009": RETURNING + "@barrier 1 \n 2 > get q \n 2 < get-empty",
+    "TX-010": BOTH + "1 < commit-ok \n @drain q m1 m3 \n @drain r m2",
+    "TX-011": BOTH + "1 < commit-ok \n @drain q m1 m3",
+    "TX-012": MANDATORY + "@barrier 1 \n 1 > commit \n 1 < return any m1 exchange=x \n 1 < commit-ok",
+    "TX-013": BESIDE + "@drain q",
+    "TX-014": MADE + "1 > rollback \n 1 < rollback-ok \n 2 > declare d passive \n 2 < declare-ok d",
+    "TX-015": MISSING + "1 > publish any m1 exchange=x \n 1 < closed 404 60 40 NOT_FOUND - no exchange 'x'",
+    "TX-016": UNSETTLED + "1 > ack 2 \n @barrier 1",
 }
 BROKEN = [
     ("TX-001", BEGUN + "1 > ack 1 \n 1 > ack 1 \n - deadline replies"),
@@ -43,10 +60,52 @@ BROKEN = [
     ("TX-008", EMPTY + "1 > publish q m1 \n @close 1 \n @drain q m1"),
     ("TX-008", EMPTY + f"1 > publish q m1 \n 1 > ack 9 \n 1 < closed 406 60 80 {TEXT} \n @drain q m1"),
     ("TX-004", "@open 1 \n 1 > rollback \n 1 < rollback-ok"),
+    ("TX-009", RETURNING + "2 > get q \n 2 < get-ok 1 m1 q redelivered"),
+    ("TX-010", BOTH + "1 < commit-ok \n @drain q m1 m3 \n @drain r"),
+    ("TX-010", BOTH + "1 < commit-ok \n @drain q m1"),
+    ("TX-011", BOTH + "1 < commit-ok \n @drain q m3 m1"),
+    ("TX-012", MANDATORY + "1 < return any m1 exchange=x"),
+    ("TX-012", MANDATORY + "1 > rollback \n 1 < return any m1 exchange=x \n 1 < rollback-ok"),
+    ("TX-013", BESIDE + "@drain q m1"),
+    (
+        "TX-014",
+        MADE + "1 > rollback \n 1 < rollback-ok \n 2 > declare d passive \n 2 < closed 404 50 10 NOT_FOUND - no queue",
+    ),
+    (
+        "TX-015",
+        MISSING
+        + "1 > publish any m1 exchange=x \n @barrier 1 \n 1 > commit \n 1 < closed 404 90 20 NOT_FOUND - no exchange",
+    ),
+    ("TX-015", MISSING + "1 > publish any m1 exchange=x \n - deadline replies"),
+    ("TX-016", UNSETTLED + "@open 2 \n 2 > get q \n 2 < get-ok 1 m2 q redelivered"),
+    ("TX-016", UNSETTLED + "1 > ack 2 \n 1 < closed 406 60 80 PRECONDITION_FAILED - unknown delivery tag 2"),
     ("TX-004", "@open 1 \n 1 > rollback \n - deadline replies"),
     ("TX-004", "@open 1 \n 1 > commit \n 1 < kicked 406 90 20 channel is not transactional"),
 ]
 LAWFUL = {
+    "what is committed may be seen before commit-ok": BOTH
+    + "@open 2 \n 2 > get q no_ack \n 2 < get-ok 1 m1 q \n 1 < commit-ok",
+    "a commit that is not answered has brought nothing yet": BOTH + "@open 2 \n 2 > get r \n 2 < get-empty",
+    "a return that is committed": RETURNING
+    + "1 > commit \n 2 > get q \n 2 < get-ok 1 m1 q redelivered \n 1 < commit-ok",
+    "the end of its channel brings it back": RETURNING + "1 > close \n 2 > get q \n 2 < get-ok 1 m1 q redelivered",
+    "another consumer has the first": BOTH
+    + "1 < commit-ok \n @consume 3 q c3 \n @open 2 \n 2 > get q \n 2 < get-ok 1 m3 q \n 3 < deliver c3 1 m1 q",
+    "what is rolled back is published again": MANDATORY
+    + "1 > rollback \n 1 < rollback-ok \n 1 > publish any m1 exchange=x mandatory \n 1 > commit \n"
+    "1 < return any m1 exchange=x \n 1 < commit-ok",
+    "both channels are committed": BESIDE + "1 > commit \n 1 < commit-ok \n @drain q m1",
+    "a queue that is deleted after the rollback": MADE
+    + "1 > rollback \n 1 < rollback-ok \n 1 > delete d \n 1 < delete-ok \n 2 > declare d passive \n"
+    "2 < closed 404 50 10 NOT_FOUND - no queue",
+    "a queue that is declared after the rollback": MADE.replace(
+        "1 > declare", "1 > rollback \n 1 < rollback-ok \n 1 > declare"
+    )
+    + "2 > declare d passive \n 2 < declare-ok d",
+    "who holds it has closed the channel after the rollback": UNSETTLED
+    + "1 > close \n @open 2 \n 2 > get q \n 2 < get-ok 1 m1 q redelivered",
+    "recovered after the rollback": UNSETTLED
+    + "1 > recover requeue \n 1 < recover-ok \n @open 2 \n 2 > get q \n 2 < get-ok 1 m1 q redelivered",
     "a second transaction that is committed in part": """
         @queue q classic x-max-length=1 x-overflow=reject-publish
         @open 1

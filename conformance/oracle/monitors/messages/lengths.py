@@ -1,0 +1,165 @@
+"""What the history tells of queues that hold so much and no more: for the family LEN.
+
+A `Bounded` is a queue that was declared with a limit. It is followed for as long as all that happens to it is certain:
+one channel in confirm mode fills it, and gets of the same connection empty it while no publish is under way. `ready` is
+what must be there, from the oldest to the newest. In a queue with priorities the head is the oldest of the highest
+priority. Once a client gives something back, or consumes, only how many may be there is still certain: `restless` says
+on which channel that was, and `more` how many there would be without a limit.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+Place = tuple[str, int]
+"""A connection, and a channel of it."""
+
+
+@dataclass(slots=True)
+class Publish:
+    """One message on its way into the queue; `kept` is what its confirm says, `rank` its priority there."""
+
+    message: str
+    octets: int
+    rank: int = 0
+    kept: bool | None = None
+
+
+@dataclass(slots=True)
+class Bounded:
+    """One queue with a limit, from its declaration on."""
+
+    connection: str
+    kind: str
+    most: int | None
+    octets: int | None
+    refuses: bool
+    levels: int = 0
+    """Its x-max-priority."""
+    publisher: int = 0
+    pending: list[Publish] = field(default_factory=list)
+    ready: list[Publish] = field(default_factory=list)
+    gone: set[str] = field(default_factory=set)
+    """What it has had no room for."""
+    taken: list[str] = field(default_factory=list)
+    """What gets have brought since the last publish."""
+    held: dict[int, set[int]] = field(default_factory=dict)
+    """Channels that have got messages of it to settle, and their tags."""
+    crowded: bool = False
+    """Some were unacked when a message came for which there was room."""
+    restless: int = 0
+    """The channel that has given some back, where nothing else makes their number uncertain."""
+    more: int = 0
+    """So many were there and came back."""
+    consumers: set[tuple[int, str]] = field(default_factory=set)
+    """Channels and tags of those that its connection has started."""
+    beside: bool = False
+    """They have all left, and what they have left is counted."""
+    brought: int = 0
+    """So many messages they have got."""
+    strange: bool = False
+    """Something has happened to it of which nobody knows when, or how much."""
+    closed: bool = False
+    """It has refused something because it was full."""
+    reopened: bool = False
+    """After that it has taken something, for which there was room again."""
+    denied: str = ""
+    """What it has refused although there was room again."""
+    came: int = 0
+    ranks: set[int] = field(default_factory=set)
+    asking: int = 0
+    unsure: bool = False
+
+    def over(self) -> bool:
+        """Are there more than may be?"""
+        if self.most is not None and len(self.ready) > self.most:
+            return True
+        return self.octets is not None and self.size() > self.octets
+
+    def size(self) -> int:
+        """The octets of all bodies that are there."""
+        return sum(one.octets for one in self.ready)
+
+    def head(self) -> int:
+        """Which of those that are there would be served next?"""
+        ranks = [one.rank for one in self.ready]
+        return ranks.index(max(ranks))
+
+    def enter(self) -> None:
+        """What is confirmed is there, in the order in which it was published."""
+        while self.pending and self.pending[0].kept is not None:
+            one = self.pending.pop(0)
+            self.came += 1
+            self.ranks.add(one.rank)
+            self.ready.append(one)
+            full = self.over()
+            if self.refuses:
+                self._weigh(one, full=full)
+            self.unsure = self.unsure or not (self.refuses or one.kept)
+            while self.over():
+                self.gone.add(self.ready.pop(self.head()).message)
+            self.crowded = self.crowded or (bool(self.held) and not full)
+
+    def _weigh(self, one: Publish, *, full: bool) -> None:
+        """It refuses the newest if it is full, and then alone."""
+        if full:
+            self.gone.add(self.ready.pop().message)
+        if full == bool(one.kept):  # CNF-011 speaks of what it takes although it is full
+            sure = self.closed and self.octets is None and not (full or self.unsure)
+            self.denied = one.message if sure else ""
+            self.unsure = True
+        self.reopened = self.reopened or (self.closed and not full)
+        self.closed = self.closed or full
+
+    def disturb(self) -> None:
+        """Something happens to it of which nobody knows when, or how much."""
+        self.unsure, self.strange, self.restless = True, True, 0
+
+    def join(self, channel: int, tag: str) -> None:
+        """A consumer is started: what is there is not certain from now on, how much may be there is."""
+        self.strange = self.strange or not tag or (self.unsure and not self.consumers)
+        self.unsure, self.restless, self.beside = True, 0, False
+        self.consumers.add((channel, tag))
+
+    def part(self, channel: int, tag: str) -> None:
+        """A consumer has left; was it the last one, and is nothing under way?"""
+        if (channel, tag) not in self.consumers:
+            return
+        self.consumers.discard((channel, tag))
+        if not (self.consumers or self.strange or self.pending or self.asking):
+            self.restless, self.beside, self.taken = channel, True, []
+            self.more = self.came - self.brought
+
+    def give_back(self, channel: int, tag: int, *, multiple: bool) -> None:
+        """A client wants these to be there again. Where they stand then, no rule of the family says."""
+        tags = self.held.get(channel, set())
+        back = {one for one in tags if one == tag or (multiple and (one < tag or not tag))}
+        tags -= back
+        known = self.restless == channel or not (self.unsure or self.restless)
+        if back and known and not (self.pending or self.asking):
+            self.more += len(back) + (0 if self.restless else len(self.ready) - len(self.taken))
+            self.restless, self.beside, self.taken = channel, False, []
+        elif back:
+            self.restless = 0
+        self.unsure = self.unsure or bool(back)
+
+
+@dataclass(slots=True)
+class Limits:
+    """By the names of queues; and which of them a get asks, by its place."""
+
+    by_queue: OrderedDict[str, Bounded] = field(default_factory=OrderedDict)
+    asked: dict[Place, tuple[str, bool]] = field(default_factory=dict)
+    fed: bool = False
+    """There are dead letters, which may come into any queue."""
+
+    def of(self, connection: str) -> Iterator[Bounded]:
+        """All that this connection declared."""
+        return (one for one in self.by_queue.values() if one.connection == connection)
+
+    def doubt(self) -> None:
+        """Anything may have come into any of them."""
+        for one in self.by_queue.values():
+            one.disturb()
