@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model.channels import OPEN
-from conformance.oracle.model.facts import Confirmed, Passed
+from conformance.oracle.model.facts import Confirmed, Passed, Policed
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges
 
@@ -120,7 +120,8 @@ def declared(fact: Passed, notes: Notes) -> None:
     plain = set(arguments) <= {MOST, MOST_OCTETS, OVERFLOW, KIND} and arguments.get(KIND, "classic") == "classic"
     how = arguments.get(OVERFLOW, DROPS)
     if (
-        limits.fed
+        fact.topology.policies
+        or limits.fed
         or not name
         or known
         or not plain
@@ -138,6 +139,12 @@ def declared(fact: Passed, notes: Notes) -> None:
 def _doubt(limits: Limits) -> None:
     for one in limits.by_queue.values():
         one.unsure = True
+
+
+@judges(Policed)
+def ruled(fact: Policed, notes: Notes) -> None:
+    """Any of them may have another limit by policy."""
+    _doubt(notes.memory(Limits))
 
 
 @follows("basic.publish")
