@@ -55,6 +55,8 @@ class Around:
     _policies: dict[str, str] = field(default_factory=dict)
     _ruled: dict[tuple[str, str, bool], None] = field(default_factory=dict)
     """Policies by virtual host, name, and whether they are an operator's."""
+    _looked: bool = False
+    """Has this history looked which policies there were before?"""
     _users: dict[str, dict[str, Patterns | None]] = field(default_factory=dict)
     """What each may do, by vhost."""
     _vhosts: list[str] = field(default_factory=list)
@@ -69,6 +71,7 @@ class Around:
     def enter(self, stage: Stage) -> None:
         """A history begins: what holds in all of it is noted."""
         stage.around = self
+        self._looked = False
         if self.admin is not None:
             self.admin = replace(self.admin, vhost=stage.target.vhost)
         if self.general is not None:
@@ -108,6 +111,7 @@ class Around:
         about = {"vhost": where, "name": name, "operator": operator}
         more = {"pattern": pattern, "apply_to": apply_to, "priority": priority, "definition": dict(definition)}
         stage.quiesce()
+        self._note_others(stage)
         self._ruled[where, name, operator] = None
         stage.note(events.POLICY, state="setting", **about, **more)
         said = {"pattern": pattern, "apply-to": apply_to, "priority": priority, "definition": dict(definition)}
@@ -117,6 +121,19 @@ class Around:
         except AdminRefused as refused:
             raise NotOffered(f"the policy is refused: {refused}") from None
         stage.note(events.POLICY, state="set", **about, **more)
+
+    def _note_others(self, stage: Stage) -> None:
+        """What the virtual host had before: it may hold for the queues of this history, too."""
+        if self.admin is None or self._looked:
+            return
+        self._looked = True
+        for operator in (False, True):
+            with contextlib.suppress(AdminRefused):
+                for name, one in self.admin.policies(self.admin.vhost, operator=operator).items():
+                    about = {"pattern": one.get("pattern"), "apply_to": one.get("apply-to")}
+                    more = {"priority": one.get("priority"), "definition": one.get("definition")}
+                    told = {"vhost": self.admin.vhost, "name": name, "operator": operator, **about, **more}
+                    stage.note(events.POLICY, state="set", **told)
 
     def unrule(self, stage: Stage, name: str, *, operator: bool = False) -> None:
         """Removes a policy, and waits until the broker shows it no more."""
@@ -137,7 +154,7 @@ class Around:
         """Waits until the broker shows the policy just so; raises AdminRefused if it does not."""
         until = time.monotonic() + stage.deadline
         while self.admin is not None:
-            found = self.admin.policy_named(vhost, name, operator=operator)
+            found = self.admin.policies(vhost, operator=operator).get(name, {})
             if {key: found[key] for key in said if key in found} == said and bool(found) == bool(said):
                 return
             if time.monotonic() > until:

@@ -170,7 +170,7 @@ class Session:
 
     def _missing(self, beside: Around) -> dict[str, str]:
         """What was not given, or cannot be used in this run, and is therefore asked of nobody; and why."""
-        missing = {}
+        missing: dict[str, str] = {}
         if beside.admin is None:
             missing |= dict.fromkeys([MANAGEMENT, *OF_THE_API], "none was given (--broker-admin)")
         else:

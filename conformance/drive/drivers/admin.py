@@ -45,11 +45,11 @@ class Admin:
     def clear_policy(self, vhost: str, name: str, *, operator: bool = False) -> None:
         self._ask("DELETE", _policy_path(vhost, name, operator))
 
-    def policy_named(self, vhost: str, name: str, *, operator: bool = False) -> dict[str, Any]:
-        """This policy, as the broker shows it; empty without one."""
+    def policies(self, vhost: str, *, operator: bool = False) -> dict[str, dict[str, Any]]:
+        """Those of this virtual host by name, as the broker shows them."""
         kind = "operator-policies" if operator else "policies"
         found = self._ask("GET", f"/api/{kind}/{quote(vhost, safe='')}").get("items") or []
-        return next((dict(one) for one in found if one.get("name") == name), {})
+        return {str(one.get("name")): dict(one) for one in found}
 
     def policy_of(self, queue: str) -> str:
         """The name of the policy that is in force for the queue; empty without one."""

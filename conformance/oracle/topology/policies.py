@@ -1,4 +1,4 @@
-"""Policies: what is set for queues and exchanges by their names, as far as the driver has set it and noted that.
+"""Policies: what is set for queues and exchanges by their names, as the driver has found or set it, and noted that.
 
 A policy is in doubt from before it is asked for until it is noted that the broker shows it; and brokers heed it a
 moment later, so whoever judges leaves them `HEEDED` more. Which names a pattern fits is asked of Python's `re`, so the
@@ -32,10 +32,16 @@ Key = tuple[str, bool, str]
 @lru_cache(maxsize=256)
 def fits(pattern: str, name: str) -> bool:
     """Does the pattern match anywhere in the name?"""
+    return not readable(pattern) or re.search(pattern, name) is not None
+
+
+@lru_cache(maxsize=256)
+def readable(pattern: str) -> bool:
+    """Is it the same pattern here?"""
     try:
-        return re.search(pattern, name) is not None
+        return re.compile(pattern) is not None
     except re.error:
-        return True
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +60,11 @@ class Policy:
     gone: bool
 
     def applies(self, kind: str) -> bool:
-        return kind in APPLIES.get(self.apply_to, ())
+        return kind in APPLIES.get(self.apply_to, (kind,))
+
+    def known(self) -> bool:
+        """Can it be told to what it applies?"""
+        return readable(self.pattern) and self.apply_to in APPLIES
 
 
 class Policies:
@@ -113,6 +123,8 @@ class Policies:
         found: dict[str, Any] = {}
         for operator in (False, True):
             fitting = self.fitting(vhost, kind, name, operator=operator)
+            if not all(one.known() for one in fitting):
+                return None
             if len(fitting) > 1 and fitting[0].priority == fitting[1].priority:
                 return None
             for key, value in fitting[0].definition.items() if fitting else ():

@@ -132,8 +132,11 @@ def most_of(shelf: Shelf, policies: Policies) -> tuple[int | None, bool]:
 def rule_of(shelf: Shelf, policies: Policies) -> str:
     """What the number of its messages speaks for; empty: no policy has to do with it."""
     own = policies.fitting(shelf.vhost, "classic", shelf.name)
-    if policies.fitting(shelf.vhost, "classic", shelf.name, operator=True):
-        return OPERATOR
+    operators = policies.fitting(shelf.vhost, "classic", shelf.name, operator=True)
+    if operators:
+        most = number(operators[0].definition.get(MOST))
+        less = shelf.argument is not None and most is not None and shelf.argument < most
+        return "" if less else OPERATOR  # of that the guides say different things
     if not own:
         return _missing(shelf, policies)
     if shelf.waited:
@@ -195,7 +198,9 @@ def published(fact: Passed, notes: Notes) -> None:
     channel = fact.connection.channels.get(event.channel)
     sound = channel is not None and channel.state == OPEN and not channel.indeterminate and fact.connection.usable()
     mine = event.connection == shelf.connection and shelf.publisher in (0, event.channel)
-    plain = channel is not None and channel.confirm and not channel.transactional and "expiration" not in event.arguments
+    plain = (
+        channel is not None and channel.confirm and not channel.transactional and "expiration" not in event.arguments
+    )
     if not (sound and mine and plain) or not event.message or event.message in shelf.pending:
         shelf.spoiled = True
         return
@@ -231,7 +236,9 @@ def disturbed(fact: Passed, notes: Notes) -> None:
         if shelf is not None:
             shelf.spoiled = True
         return
-    for shelf in shelves.of(event.connection) if event.direction == TO_BROKER or event.method == "channel.close" else ():
+    for shelf in (
+        shelves.of(event.connection) if event.direction == TO_BROKER or event.method == "channel.close" else ()
+    ):
         shelf.spoiled = shelf.spoiled or event.channel in shelf.held or event.channel == shelf.publisher
 
 

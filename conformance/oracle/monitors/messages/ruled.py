@@ -81,9 +81,9 @@ def published(fact: Passed, notes: Notes) -> None:
     sound = channel is not None and channel.state == OPEN and not channel.indeterminate and fact.connection.usable()
     plain = '"CC"' not in event.arguments and '"x-death"' not in event.arguments and "immediate" not in event.flags
     found = None
-    if channel is not None and sound and plain and channel.confirm and not channel.transactional:
-        if event.message not in known and topology.policies.settled(event.time_ns):
-            found = _instead(fact, channel) if event.exchange else _queued(fact, channel, notes)
+    fresh = event.message not in known and topology.policies.settled(event.time_ns)
+    if channel is not None and sound and plain and fresh and channel.confirm and not channel.transactional:
+        found = _instead(fact, channel) if event.exchange else _queued(fact, channel, notes)
     if found is not None or event.message in known:
         known[event.message] = found
         if len(known) > MESSAGES:
@@ -184,6 +184,14 @@ def disturbed(fact: Passed, notes: Notes) -> None:
         memory.shared.popitem(last=False)
 
 
+@follows("basic.deliver")
+def delivered(fact: Passed, notes: Notes) -> None:
+    """Gets alone are followed."""
+    known = notes.memory(UnderRule).by_message
+    if fact.event.message in known:
+        known[fact.event.message or ""] = None
+
+
 @follows("basic.get")
 def asked(fact: Passed, notes: Notes) -> None:
     """When was it sent?"""
@@ -198,7 +206,10 @@ def came(fact: Passed, notes: Notes) -> None:
     event, memory = fact.event, notes.memory(UnderRule)
     queue, since = memory.asked.pop((event.connection, event.channel), ("", 0))
     found = memory.by_message.get(event.message or "")
-    if found is None or not queue or event.has("redelivered"):
+    if found is None:
+        return
+    if not queue:
+        memory.by_message[event.message or ""] = None
         return
     if found.life is not None:
         _late(event, found, queue, since, notes)
@@ -214,7 +225,8 @@ def came(fact: Passed, notes: Notes) -> None:
 def _late(event: Event, found: Ruled, queue: str, since: int, notes: Notes) -> None:
     """It has a time to live."""
     over = found.certain_ns + (found.life or 0) + SLACK
-    if queue == found.queue and found.certain_ns and since >= over and not found.seen:
+    first = not found.seen and not event.has("redelivered")
+    if queue == found.queue and found.certain_ns and since >= over and first:
         late = (since - over) // MILLISECOND
         allowed = f"no delivery of {event.message} after {(found.life or 0) // MILLISECOND} ms"
         notes.find(found.rule, event, allowed, f"it comes {late} ms later, or more")
@@ -246,7 +258,8 @@ def not_there(fact: Passed, notes: Notes) -> None:
     """The queue is empty: has all expired that must have, and has nothing come that must have?"""
     event, memory = fact.event, notes.memory(UnderRule)
     queue, since = memory.asked.pop((event.connection, event.channel), ("", 0))
-    if not queue or queue in memory.shared or "" in memory.shared:
+    asked_too = any(name == queue for name, _ in memory.asked.values())
+    if not queue or asked_too or queue in memory.shared or "" in memory.shared:
         return
     for message, found in memory.by_message.items():
         if found is None or found.arrived or found.connection != event.connection:
