@@ -19,8 +19,8 @@ from conformance.drive.stage import NotOffered, Stage
 MOST, ARGUMENT, TTL = "max-length", "x-max-length", "message-ttl"
 HEEDED, ARRIVED = 1.1, 1.3
 """Seconds after which a policy is heeded, and after which a dead letter has come."""
-HIGH = 1000
-"""A priority above those of policies that the broker may have had before."""
+HIGH = 100
+"""A priority above those of policies that the broker may have had before; LavinMQ knows them up to 127."""
 SHORT, SOON, HOUR = 200, 0.5, 3_600_000
 """Milliseconds, seconds, and milliseconds again."""
 CLASSIC: tuple[QueueType, ...] = ("classic",)

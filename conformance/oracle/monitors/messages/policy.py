@@ -295,6 +295,7 @@ def _compare(event: Event, shelf: Shelf, policies: Policies, notes: Notes) -> No
     elif shelf.taken == shelf.came[len(shelf.came) - len(shelf.taken) :]:
         said = "no limit" if shelf.most is None else f"a limit of {shelf.most}"
         allowed = f"the last {len(shelf.ready)} of {len(shelf.came)} messages, by {said}"
-        notes.find(rule, event, allowed, f"the last {len(shelf.taken)} of them")
+        told = sorted(one.seq for one in policies.by_key.values())
+        notes.find(rule, event, allowed, f"the last {len(shelf.taken)} of them", *told)
     else:
         shelf.spoiled = True
