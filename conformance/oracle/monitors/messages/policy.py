@@ -219,7 +219,7 @@ def confirmed(fact: Confirmed, notes: Notes) -> None:
         shelf = by_queue.get(publication.routing_key) if not publication.exchange else None
         if shelf is None or publication.message not in shelf.pending:
             continue
-        shelf.spoiled = shelf.spoiled or fact.event.method != "basic.ack"
+        shelf.unsure = shelf.unsure or fact.event.method != "basic.ack"
         shelf.pending[publication.message] = True
         shelf.enter()
 
