@@ -7,7 +7,7 @@ wire (consumers of a deleted queue) is told through the channels concerned.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from codec.values import FieldTable
 from reference_broker import policies, routing
@@ -94,7 +94,7 @@ class VirtualHost:
 
     def add_exchange(self, exchange: Exchange) -> None:
         self.exchanges[exchange.name] = exchange
-        exchange.heed(self.settings.definition_of(exchange))
+        exchange.heed(self.definition_of(exchange))
 
     def delete_exchange(self, exchange: Exchange) -> None:
         del self.exchanges[exchange.name]
@@ -150,10 +150,14 @@ class VirtualHost:
     def policies(self, operator: bool) -> dict[str, Policy]:
         return self.settings.operator_policies if operator else self.settings.policies
 
+    def definition_of(self, thing: Queue | Exchange) -> Mapping[str, Any]:
+        """What policies set for it."""
+        return self.settings.definition_of(thing)
+
     def heed_policies(self) -> None:
         """After a change of them."""
         for exchange in self.exchanges.values():
-            exchange.heed(self.settings.definition_of(exchange))
+            exchange.heed(self.definition_of(exchange))
         for queue in list(self.queues.values()):
             before = queue.settings
             self.heed_policy(queue)
@@ -163,7 +167,7 @@ class VirtualHost:
                     self.watch_expiry(queue)
 
     def heed_policy(self, queue: Queue) -> None:
-        queue.heed(self.settings.definition_of(queue))
+        queue.heed(self.definition_of(queue))
 
     # -- bindings
 

@@ -53,6 +53,10 @@ class Around:
     general: int | None = None
     """The broker's own consumer timeout in milliseconds, where it is fixed and we know it."""
     _policies: dict[str, str] = field(default_factory=dict)
+    _ruled: dict[tuple[str, str, bool], None] = field(default_factory=dict)
+    """Policies by virtual host, name, and whether they are an operator's."""
+    _looked: bool = False
+    """Has this history looked which policies there were before?"""
     _users: dict[str, dict[str, Patterns | None]] = field(default_factory=dict)
     """What each may do, by vhost."""
     _vhosts: list[str] = field(default_factory=list)
@@ -67,6 +71,7 @@ class Around:
     def enter(self, stage: Stage) -> None:
         """A history begins: what holds in all of it is noted."""
         stage.around = self
+        self._looked = False
         if self.admin is not None:
             self.admin = replace(self.admin, vhost=stage.target.vhost)
         if self.general is not None:
@@ -86,6 +91,75 @@ class Around:
         if timeout is None:
             del self._policies[queue]
         stage.note(events.POLICY, queue=queue, consumer_timeout=timeout)
+
+    def rule(
+        self,
+        stage: Stage,
+        name: str,
+        pattern: str,
+        definition: Mapping[str, object],
+        *,
+        apply_to: str = "queues",
+        priority: int = 0,
+        operator: bool = False,
+        vhost: str | None = None,
+    ) -> None:
+        """Sets a policy for all that it fits, and waits until the broker shows it. Nothing is under way meanwhile."""
+        admin = self.admin
+        assert admin is not None
+        where = vhost or admin.vhost
+        about = {"vhost": where, "name": name, "operator": operator}
+        more = {"pattern": pattern, "apply_to": apply_to, "priority": priority, "definition": dict(definition)}
+        stage.quiesce()
+        self._note_others(stage)
+        self._ruled[where, name, operator] = None
+        stage.note(events.POLICY, state="setting", **about, **more)
+        said = {"pattern": pattern, "apply-to": apply_to, "priority": priority, "definition": dict(definition)}
+        try:
+            admin.set_policy(where, name, said, operator=operator)
+            self._shown(stage, where, name, operator, said)
+        except AdminRefused as refused:
+            raise NotOffered(f"the policy is refused: {refused}") from None
+        stage.note(events.POLICY, state="set", **about, **more)
+
+    def _note_others(self, stage: Stage) -> None:
+        """What the virtual host had before: it may hold for the queues of this history, too."""
+        if self.admin is None or self._looked:
+            return
+        self._looked = True
+        for operator in (False, True):
+            with contextlib.suppress(AdminRefused):
+                for name, one in self.admin.policies(self.admin.vhost, operator=operator).items():
+                    about = {"pattern": one.get("pattern"), "apply_to": one.get("apply-to")}
+                    more = {"priority": one.get("priority"), "definition": one.get("definition")}
+                    told = {"vhost": self.admin.vhost, "name": name, "operator": operator, **about, **more}
+                    stage.note(events.POLICY, state="set", **told)
+
+    def unrule(self, stage: Stage, name: str, *, operator: bool = False) -> None:
+        """Removes a policy, and waits until the broker shows it no more."""
+        admin = self.admin
+        assert admin is not None
+        about = {"vhost": admin.vhost, "name": name, "operator": operator}
+        stage.quiesce()
+        stage.note(events.POLICY, state="clearing", **about)
+        try:
+            admin.clear_policy(admin.vhost, name, operator=operator)
+            self._shown(stage, admin.vhost, name, operator, {})
+        except AdminRefused as refused:
+            raise NotOffered(f"a policy cannot be removed: {refused}") from None
+        self._ruled.pop((admin.vhost, name, operator), None)
+        stage.note(events.POLICY, state="cleared", **about)
+
+    def _shown(self, stage: Stage, vhost: str, name: str, operator: bool, said: Mapping[str, object]) -> None:
+        """Waits until the broker shows the policy just so; raises AdminRefused if it does not."""
+        until = time.monotonic() + stage.deadline
+        while self.admin is not None:
+            found = self.admin.policies(vhost, operator=operator).get(name, {})
+            if {key: found[key] for key in said if key in found} == said and bool(found) == bool(said):
+                return
+            if time.monotonic() > until:
+                raise AdminRefused(f"the broker does not show policy {name} as it was asked for")
+            stage.waiter.pump(0.01)
 
     def setting(self, stage: Stage, timeout: int | None) -> None:
         """Sets the broker's own consumer timeout, or its default, and notes it."""
@@ -193,6 +267,10 @@ class Around:
             for queue, name in self._policies.items():
                 assert self.admin is not None
                 self.admin.policy(name, queue, None)
+            for vhost, name, operator in self._ruled:
+                assert self.admin is not None
+                with contextlib.suppress(AdminRefused):
+                    self.admin.clear_policy(vhost, name, operator=operator)
             for user in self._users:
                 assert self.admin is not None
                 self.admin.remove_user(user)
@@ -202,6 +280,7 @@ class Around:
             if self._changed and self.admin is not None:
                 self.admin.set(consumer_timeout=None)
         self._policies.clear()
+        self._ruled.clear()
         self._users.clear()
         self._vhosts.clear()
         self._changed = False

@@ -6,6 +6,7 @@ handshake of a connection is one line, because nobody disputes it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,8 @@ _CONTENT = frozenset({"basic.publish", "basic.return", "basic.deliver", "basic.g
 _CLOSES = frozenset({"channel.close", "connection.close"})
 _ASKED = frozenset({"basic.qos", "basic.cancel", "tx.select", "tx.commit", "tx.rollback"})
 _TOLD = frozenset({"basic.ack", "basic.nack", "basic.cancel", "basic.cancel-ok", *_CLOSES})
+_IN_FORCE = ("set", "cleared")
+"""States of policies."""
 _QUIET = frozenset({"multiple", "durable", "exclusive", "auto_delete", "internal"})
 
 
@@ -26,7 +29,7 @@ def interest(event: Event) -> bool:
     """Is this a frame that disputes are about: content, a settlement or a confirm, a limit, the end of a consumer or of
     a transaction, an error; not set-up or clean-up?"""
     if event.kind != ev.METHOD:
-        return event.kind in (ev.MALFORMED, ev.DEADLINE)
+        return event.kind in (ev.MALFORMED, ev.DEADLINE) or event.args.get("state") in _IN_FORCE
     if event.method in _CONTENT:
         return True
     return event.method in (_SETTLES | _ASKED if event.direction == ev.TO_BROKER else _TOLD)
@@ -96,7 +99,19 @@ def _local(event: Event) -> str:
         return f"connection ended: {args.get('cause', 'unknown cause')}"
     if event.kind == ev.MALFORMED:
         return f"malformed octets: expected {args.get('expected')}, found {args.get('found')}"
+    if event.kind == ev.POLICY and "state" in args:
+        return _policy(event)
     return event.kind
+
+
+def _policy(event: Event) -> str:
+    args = event.args
+    name = f"{'operator ' if args.get('operator') else ''}policy {args.get('name')}"
+    if "pattern" not in args:
+        return f"{args['state']} {name}"
+    definition = json.dumps(args.get("definition"), sort_keys=True)
+    fits = f"{args.get('apply_to')} that match {args.get('pattern')!r}"
+    return f"{args['state']} {name} for {fits}, with priority {args.get('priority')}: {definition}"
 
 
 def _settlement(event: Event) -> list[str]:

@@ -100,6 +100,8 @@ class _Teller:
             yield self._end(event)
         elif event.kind in (ev.POLICY, ev.SETTINGS) and event.args.get("consumer_timeout") is not None:
             raise Untellable("it needs settings of the broker that a client cannot change")
+        elif event.kind == ev.POLICY and "pattern" in event.args:
+            raise Untellable("it needs a policy, which no client can set")
         elif event.kind == ev.KILLED:
             raise Untellable("it needs a broker that is killed, which no client can do")
         elif event.kind == ev.ALARM:

@@ -43,6 +43,8 @@ HEARTBEAT = "heartbeat"
 MALFORMED = "malformed"  # octets that are no frame                          {offset, expected, found}
 END = "end"  # TCP connection ended                       {cause: fin | reset | closed | aborted | gone}
 POLICY = "policy"  # a queue's policy changed and is in force            {queue, consumer_timeout: ms | null}
+#   {vhost, name, operator, state: setting | set | clearing | cleared, pattern, apply_to, priority, definition}: of all
+#   that it fits; it is being set or removed, and that is done
 SETTINGS = "settings"  # the broker's own setting is this, or its default   {consumer_timeout: ms | null}
 KILLED = "killed"  # the broker is killed, and has been started again after it  {}
 ALARM = "alarm"  # the broker is made to run short of something  {state: raising | raised | clearing | cleared}

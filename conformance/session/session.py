@@ -46,6 +46,12 @@ from conformance.session.vitals import Vitals
 EMBEDDED = "embedded"
 MANAGEMENT, KILL, ALARM = "management API", "kill command", "alarm command"
 TOPICS = "topic permissions"
+OF_THE_API = {
+    TOPICS: "/api/topic-permissions",
+    "policies": "/api/policies",
+    "operator policies": "/api/operator-policies",
+}
+"""What a management API may offer, and where."""
 ALONE = "main"
 """The worker of a run that has no others."""
 SHARE = 0.93
@@ -164,11 +170,12 @@ class Session:
 
     def _missing(self, beside: Around) -> dict[str, str]:
         """What was not given, or cannot be used in this run, and is therefore asked of nobody; and why."""
-        missing = {}
+        missing: dict[str, str] = {}
         if beside.admin is None:
-            missing[MANAGEMENT] = missing[TOPICS] = "none was given (--broker-admin)"
-        elif refusal := beside.admin.topics_refused():
-            missing[TOPICS] = refusal
+            missing |= dict.fromkeys([MANAGEMENT, *OF_THE_API], "none was given (--broker-admin)")
+        else:
+            refusals = {name: beside.admin.refused(path) for name, path in OF_THE_API.items()}
+            missing |= {name: refusal for name, refusal in refusals.items() if refusal}
         if beside.kill is None:
             missing[KILL] = "none was given (--kill)"
         elif self.worker != ALONE and self.options.url is not None:

@@ -39,6 +39,8 @@ OPTIONAL: Mapping[str, str] = MappingProxyType(
         "alarm command": "a broker that can be made to run short of something",
         "management API": "users whose rights are changed while they are connected",
         "topic permissions": "rights for the routing keys of a topic exchange",
+        "policies": "what is set for queues and exchanges by their names",
+        "operator policies": "limits that are set beside the policies of users",
     }
 )
 MANDATORY: Mapping[str, str] = MappingProxyType(

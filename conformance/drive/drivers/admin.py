@@ -38,6 +38,19 @@ class Admin:
         pattern = "^" + queue.replace(".", "[.]") + "$"
         self._ask("PUT", path, {"pattern": pattern, "definition": definition, "apply-to": "queues", "priority": 7})
 
+    def set_policy(self, vhost: str, name: str, about: Mapping[str, object], *, operator: bool = False) -> None:
+        """`about`: pattern, definition, apply-to and priority."""
+        self._ask("PUT", _policy_path(vhost, name, operator), dict(about))
+
+    def clear_policy(self, vhost: str, name: str, *, operator: bool = False) -> None:
+        self._ask("DELETE", _policy_path(vhost, name, operator))
+
+    def policies(self, vhost: str, *, operator: bool = False) -> dict[str, dict[str, Any]]:
+        """Those of this virtual host by name, as the broker shows them."""
+        kind = "operator-policies" if operator else "policies"
+        found = self._ask("GET", f"/api/{kind}/{quote(vhost, safe='')}").get("items") or []
+        return {str(one.get("name")): dict(one) for one in found}
+
     def policy_of(self, queue: str) -> str:
         """The name of the policy that is in force for the queue; empty without one."""
         path = f"/api/queues/{quote(self.vhost, safe='')}/{quote(queue, safe='')}?disable_stats=true"
@@ -69,10 +82,10 @@ class Admin:
         path = f"/api/topic-permissions/{quote(vhost, safe='')}/{quote(user, safe='')}"
         self._ask("PUT", path, {"exchange": exchange, **patterns})
 
-    def topics_refused(self) -> str:
-        """Why users cannot have rights for the routing keys of topic exchanges; empty: they can."""
+    def refused(self, path: str) -> str:
+        """Why this is not to be had, such as /api/topic-permissions; empty: it is."""
         try:
-            self._ask("GET", "/api/topic-permissions")
+            self._ask("GET", path)
         except AdminRefused as refused:
             return str(refused)
         return ""
@@ -112,3 +125,8 @@ class Admin:
     def _address(self) -> str:
         parts = urlsplit(self.url)
         return f"{parts.scheme or 'http'}://{parts.hostname}:{parts.port or 15672}{parts.path.rstrip('/')}"
+
+
+def _policy_path(vhost: str, name: str, operator: bool) -> str:
+    kind = "operator-policies" if operator else "policies"
+    return f"/api/{kind}/{quote(vhost, safe='')}/{quote(name, safe='')}"

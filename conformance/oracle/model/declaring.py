@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.catalogue.profiles import Profile
 from conformance.history.events import Event
+from conformance.oracle.model import policing
 from conformance.oracle.model.queues import Queue
 from conformance.oracle.model.records import PotentialReceiver, Request
 from conformance.oracle.topology import Change
@@ -56,6 +57,7 @@ def declare(model: Model, name: str, event: Event, channel: Channel, change: Cha
     queue.lossy = queue.lossy or queue.volatile
     if present is not None and any(present.kind != "classic" or _lingers(receiver) for receiver in present.receivers):
         queue.haunt(event.seq)
+    policing.widen(queue, model.topology.policies.keys(name))
     model.queues[name] = queue
 
 

@@ -48,6 +48,13 @@ class Passed(Fact):
 
 
 @dataclass(slots=True)
+class Policed(Fact):
+    """A policy is about to be set or removed, or that is done: the topology knows of it already."""
+
+    topology: Topology
+
+
+@dataclass(slots=True)
 class OnChannel(Fact):
     """What it means for one channel."""
 

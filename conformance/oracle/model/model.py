@@ -25,6 +25,7 @@ from conformance.oracle.model import (
     octets,
     opening,
     overtaking,
+    policing,
     receiving,
     rerouting,
     sending,
@@ -39,6 +40,7 @@ from conformance.oracle.model.facts import (
     Missing,
     Over,
     Parted,
+    Policed,
     Silenced,
     StillThere,
     Unanswered,
@@ -152,7 +154,7 @@ class Model:
         elif kind == events.DEADLINE:
             yield from self._deadline(event)
         elif kind == events.POLICY:
-            self.settings.policy(event)
+            yield from self._policed(event)
         elif kind == events.SETTINGS:
             self.settings.broker(event)
         elif kind == events.KILLED:
@@ -168,6 +170,14 @@ class Model:
             gaps.tear(self, self._connection(event.connection), event, _BROKEN[kind])
         elif kind == events.OBSERVED:
             gaps.observed(self, event)
+
+    def _policed(self, event: Event) -> Iterator[Fact]:
+        """A policy changes: of one queue's consumer timeout, or of all that it fits."""
+        if "queue" in event.args:
+            self.settings.policy(event)
+            return
+        policing.told(self, event)
+        yield Policed(event, self.topology)
 
     def _rights(self, event: Event) -> None:
         """A user may do something else than before: in this virtual host, or of one queue, or nothing at all."""

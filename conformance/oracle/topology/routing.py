@@ -13,6 +13,9 @@ from conformance.oracle.topology.state import Actor, Exchange, NamedQueue, Topol
 UNKNOWN, MISSING = "unknown", "missing"
 """Routes that are no list of queues: nobody can tell, and the exchange does not exist."""
 
+ALTERNATE = "alternate-exchange"
+"""What a policy may set for an exchange."""
+
 Route = list[NamedQueue] | str
 Found = dict[NamedQueue | Exchange, None]
 
@@ -71,7 +74,7 @@ def _step(topology: Topology, exchange: Exchange, actor: Actor, message: Message
 
 def _instead(topology: Topology, exchange: Exchange, actor: Actor) -> Found | None:
     """No binding that we know of matches."""
-    if exchange.shared:
+    if exchange.shared or ALTERNATE in topology.policies.keys(exchange.name):
         return None
     if exchange.alternate is None:
         return {}

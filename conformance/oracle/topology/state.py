@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from conformance.oracle.topology.policies import Policies
 from conformance.oracle.topology.rights import Rights
 
 PREDECLARED = {
@@ -189,7 +190,7 @@ Name = tuple[str, str]
 class Topology:
     """The tables of one history."""
 
-    __slots__ = ("exchanges", "last", "queues", "rights", "sought", "unnamed")
+    __slots__ = ("exchanges", "last", "policies", "queues", "rights", "sought", "unnamed")
 
     def __init__(self) -> None:
         self.exchanges: dict[Name, Exchange] = {}
@@ -201,6 +202,7 @@ class Topology:
         self.sought: dict[Change, Thing] = {}
         """What is looked for and not known, until the answer comes: as it will be noted if it is not there."""
         self.rights = Rights()
+        self.policies = Policies()
 
     def exchange(self, vhost: str, name: str) -> Exchange | None:
         """This exchange, where anything is known of it. Predeclared ones are there from the beginning."""

@@ -34,6 +34,7 @@ def name_queue(topology: Topology, actor: Actor, name: str, change: Change) -> N
     queue = topology.unnamed.pop(change, None)
     if queue is not None:
         queue.name = name
+        queue.doubtful = queue.doubtful or "expires" in topology.policies.keys(name)
         topology.queues[actor.connection.vhost, name] = queue
         _remember(topology, actor, name)
 
@@ -42,7 +43,7 @@ def granted(topology: Topology, actor: Actor, name: str, change: Change) -> None
     """declare-ok: a queue that was declared as exclusive belongs to nobody else, whatever had its name before."""
     queue = topology.queue(actor.connection.vhost, name)
     if queue is not None and queue.made is change and queue.owner is not None:
-        queue.doubtful = "x-expires" in queue.arguments
+        queue.doubtful = "x-expires" in queue.arguments or "expires" in topology.policies.keys(name)
 
 
 def not_found(topology: Topology, vhost: str, change: Change) -> None:
@@ -103,6 +104,7 @@ def _declare_queue(topology: Topology, actor: Actor, event: Event, change: Chang
         return
     queue = topology.queues[vhost, name] = _queue(name, actor, event, change)
     queue.doubtful = queue.doubtful or (present is not None and present.there_for(actor) is None)
+    queue.doubtful = queue.doubtful or "expires" in topology.policies.keys(name)
     queue.heir = present is not None and present.owner not in (None, actor.connection)
 
 

@@ -11,7 +11,7 @@ from conformance.drive.around import Around, expire
 from conformance.drive.drivers.admin import Admin
 from conformance.drive.drivers.raw import Target
 from conformance.drive.scenes.precedence import combinations_of
-from conformance.drive.stage import Stage
+from conformance.drive.stage import NotOffered, Stage
 from conformance.history.recorder import Recorder
 from reference_broker import ReferenceBroker
 
@@ -58,3 +58,26 @@ def test_what_was_set_is_noted_and_taken_back(stage: Stage) -> None:
 def test_every_order_of_every_subset_of_levels() -> None:
     rows = list(combinations_of())
     assert len(rows) == len(set(rows)) == 4 * 1 + 6 * 2 + 4 * 6 + 24
+
+
+def test_policies_are_noted_before_and_after_and_are_gone_in_the_end(stage: Stage) -> None:
+    admin, about = stage.around.admin, {"definition": {"max-length": 2}, "apply-to": "queues", "priority": 3}
+    assert admin is not None
+    admin.set_policy("/", "there before", {"pattern": "^before$", **about})
+    stage.around.rule(stage, "p", "^q$", {"max-length": 2})
+    stage.around.rule(stage, "o", "^q$", {"max-length": 1}, operator=True)
+    stage.around.rule(stage, "r", "^q$", {"max-length": 1}, vhost=stage.around.vhost(stage))
+    stage.around.unrule(stage, "p")
+    told = [(event.args["name"], event.args["state"]) for event in stage.events if event.kind == "policy"]
+    assert told[0] == ("there before", "set")
+    assert told[1:3] + told[-2:] == [("p", "setting"), ("p", "set"), ("p", "clearing"), ("p", "cleared")]
+    assert [*admin.policies("/", operator=True)] == ["o"]
+    stage.cleanup()
+    assert ([*admin.policies("/")], admin.policies("/", operator=True)) == (["there before"], {})
+
+
+def test_a_policy_that_is_refused_stays_in_doubt(stage: Stage) -> None:
+    stage.channel()
+    with pytest.raises(NotOffered, match="the policy is refused"):
+        stage.around.rule(stage, "p", "(", {"max-length": 2})
+    assert [event.args["state"] for event in stage.events if event.kind == "policy"] == ["setting"]

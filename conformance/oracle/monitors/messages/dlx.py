@@ -10,7 +10,7 @@ from typing import Any
 
 from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model.channels import OPEN
-from conformance.oracle.model.facts import Accepted, Confirmed, FoundEmpty, Passed
+from conformance.oracle.model.facts import Accepted, Confirmed, FoundEmpty, Passed, Policed
 from conformance.oracle.monitors.messages.deaths import (
     ACKED,
     EXPIRED,
@@ -60,10 +60,20 @@ def arranged(fact: Passed, notes: Notes) -> None:
         graves.bound.setdefault(event.exchange, []).extend([name] if sure else ["", ""])
     elif event.method != "queue.declare":
         graves.places.pop(name, None)
-    elif name and fact.topology.queue(fact.connection.vhost, name) is None and not event.has("auto_delete"):
+    elif fact.topology.policies or not name or event.has("auto_delete"):
+        return
+    elif fact.topology.queue(fact.connection.vhost, name) is None:
         graves.places[name] = Place(event.args.get("arguments") or {})
         if len(graves.places) > QUEUES:
             graves.places.popitem(last=False)
+
+
+@judges(Policed)
+def ruled(fact: Policed, notes: Notes) -> None:
+    """Any queue may send its dead elsewhere by policy."""
+    graves = notes.memory(Graves)
+    graves.messages.clear()
+    graves.places.clear()
 
 
 @follows("basic.publish")

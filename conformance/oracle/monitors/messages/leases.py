@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model.channels import OPEN
-from conformance.oracle.model.facts import Passed
+from conformance.oracle.model.facts import Passed, Policed
 from conformance.oracle.monitors.notes import Notes
-from conformance.oracle.monitors.table import follows
+from conformance.oracle.monitors.table import follows, judges
 
 GOES, RENEWED, KEPT = "TTL-010", "TTL-011", "TTL-012"
 EXPIRES = "x-expires"
@@ -81,7 +81,8 @@ def question(fact: Passed, notes: Notes) -> None:
         _cancelled(event, leases, notes)
         return
     name, tag = event.queue or "", event.consumer_tag or ""
-    if event.method == "queue.declare" and name not in leases.by_queue and f'"{EXPIRES}"' in event.arguments:
+    new = name not in leases.by_queue and not fact.topology.policies
+    if event.method == "queue.declare" and new and f'"{EXPIRES}"' in event.arguments:
         _begin(fact, name, leases)
     if event.method == "basic.cancel":
         holder = event.channel, tag
@@ -97,6 +98,12 @@ def question(fact: Passed, notes: Notes) -> None:
     leases.asked[key] = Question(name, event.seq, event.time_ns, ids, not passive, tag, makes)
     if len(leases.asked) > QUESTIONS:
         leases.asked.popitem(last=False)
+
+
+@judges(Policed)
+def ruled(fact: Policed, notes: Notes) -> None:
+    """Any queue may have another life by policy."""
+    notes.memory(Leases).by_queue.clear()
 
 
 def _begin(fact: Passed, name: str, leases: Leases) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model.channels import OPEN
-from conformance.oracle.model.facts import Confirmed, Passed
+from conformance.oracle.model.facts import Confirmed, Passed, Policed
 from conformance.oracle.model.ranking import PRIORITY
 from conformance.oracle.monitors.messages.lengths import Bounded, Limits, Publish
 from conformance.oracle.monitors.notes import Notes
@@ -53,7 +53,7 @@ def declared(fact: Passed, notes: Notes) -> None:
         limits.doubt()
     found = _bounded(event.connection, arguments)
     anew = name and not known and fact.topology.queue(fact.connection.vhost, name) is None
-    if found is None or limits.fed or not anew or event.has("auto_delete"):
+    if found is None or fact.topology.policies or limits.fed or not anew or event.has("auto_delete"):
         return
     limits.by_queue[name] = found
     if len(limits.by_queue) > QUEUES:
@@ -71,6 +71,12 @@ def _bounded(connection: str, arguments: Mapping[str, Any]) -> Bounded | None:
     allowed = {CLASSIC: either, QUORUM: set() if refuses else {MOST, OVERFLOW, KIND}}
     plain = set(arguments) <= allowed.get(str(kind), set())
     return Bounded(connection, str(kind), most, octets, refuses, levels) if plain else None
+
+
+@judges(Policed)
+def ruled(fact: Policed, notes: Notes) -> None:
+    """Any of them may have another limit by policy."""
+    notes.memory(Limits).doubt()
 
 
 @follows("basic.publish")

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from conformance.history.events import TO_BROKER
 from conformance.oracle.model.channels import LIVE, OPEN
 from conformance.oracle.model.connections import Connection
-from conformance.oracle.model.facts import Answered, Confirmed, Delivered, FoundEmpty, Passed
+from conformance.oracle.model.facts import Answered, Confirmed, Delivered, FoundEmpty, Passed, Policed
 from conformance.oracle.model.queues import Queue
 from conformance.oracle.model.records import WAITING
 from conformance.oracle.monitors.notes import Notes
@@ -116,7 +116,8 @@ def published(fact: Passed, notes: Notes) -> None:
         return
     strange = channel.transactional or "immediate" in event.flags or '"CC"' in event.arguments
     life = None
-    if _plain(queue, notes) and queue.there_for(channel) and not strange and event.message not in lives.by_message:
+    plain = _plain(queue, notes) and not fact.topology.policies
+    if plain and queue.there_for(channel) and not strange and event.message not in lives.by_message:
         own = int(found[1]) * MILLISECOND if found else None
         waiting = _waiting(connection, queue.name)
         life = Life(queue.name, event.connection, event.seq, event.time_ns, own, shared, waiting)
@@ -125,6 +126,14 @@ def published(fact: Passed, notes: Notes) -> None:
     if len(lives.by_message) > MESSAGES:
         lives.by_message.popitem(last=False)
         lives.lost += 1
+
+
+@judges(Policed)
+def ruled(fact: Policed, notes: Notes) -> None:
+    """Any queue may give its messages another time to live."""
+    lives = notes.memory(Lives)
+    lives.lost += len(lives.by_message) + 1
+    lives.by_message.clear()
 
 
 def _milliseconds(value: object) -> int | None:

@@ -106,7 +106,8 @@ def declared(fact: Passed, notes: Notes) -> None:
         return
     memory.declared, memory.on = 0, (event.connection, event.channel)
     channel = fact.connection.channels.get(event.channel)
-    memory.fed = memory.fed or "x-dead-letter-exchange" in (event.args.get("arguments") or {})
+    arguments = event.args.get("arguments") or {}
+    memory.fed = memory.fed or "x-dead-letter-exchange" in arguments or bool(fact.topology.policies)
     if channel is None or memory.fed or event.has("passive") or event.has("no_wait"):
         return
     new = not event.queue or Asked(fact.topology, channel, event, notes.profile).queue_there() is False

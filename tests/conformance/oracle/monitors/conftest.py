@@ -11,6 +11,8 @@
     - deadline replies          what the driver notes
     - joined c                  what an observer notes: of this connection the beginning is missing
     - killed                    the broker was killed and started again
+    - rule p ^q {"max-length":2} priority=1   this policy is set, for queues; apply_to=exchanges vhost=other operator=1
+    - unrule p                  it is removed
     - octets c 0100...          the client sends these octets, whatever they are
     - alarm raised            a resource alarm is raised; before it: raising, at the end: clearing, cleared
     - rights c q              the user of this connection may no longer read the queue
@@ -397,6 +399,8 @@ class Playbook:
             self._now += int(float(words[0]) * 10**9)
         elif kind == "policy":
             self._step(self._builder("").local("policy", queue=words[0], consumer_timeout=int(words[1])))
+        elif kind in ("rule", "unrule"):
+            self._rule(kind, words)
         elif kind == "setting":
             self._step(self._builder("").local("settings", consumer_timeout=int(words[0]) if words else None))
         elif kind == "alarm":
@@ -448,6 +452,19 @@ class Playbook:
             self._step(self._builder("").local("deadline", **{"for": words[0], "waited_ms": 1, **about}))
         else:
             self._step(self._builder("").local("scene", name="play", rules=[], queue_type=words[0]))
+
+    def _rule(self, kind: str, words: list[str]) -> None:
+        """A policy is set or removed, and heeded; `pending`: it is not known yet whether that is done."""
+        said = Words([word for word in words if not word.startswith("{")])
+        about: dict[str, object] = {"vhost": said.pairs.get("vhost", "/"), "name": said.text(0)}
+        about["operator"] = said.pairs.get("operator") == "1"
+        if kind == "rule":
+            about |= {"pattern": said.text(1), "priority": int(said.pairs.get("priority", 0))}
+            about |= {"apply_to": said.pairs.get("apply_to", "queues"), "definition": json.loads(words[2])}
+        for state in ("setting", "set") if kind == "rule" else ("clearing", "cleared"):
+            if "pending" not in words or state.endswith("ing"):
+                self._step(self._builder("").local("policy", state=state, **about))
+        self._now += 0 if "busy" in words else 2 * 10**9
 
     def _octets(self, name: str, raw: bytes) -> None:
         """The client sends these, whatever they are; what is no frame is noted as the driver does."""

@@ -1,0 +1,308 @@
+"""POLICY: queues and exchanges for which policies set something, by names that no other history uses.
+
+Each scene waits for a second after it has set or removed a policy: by then the broker has heeded it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pytest
+
+from conformance.drive.around import wait
+from conformance.drive.channel import Channel
+from conformance.drive.scenes.marks import QueueType, rule
+from conformance.drive.scenes.props import confirming
+from conformance.drive.stage import NotOffered, Stage
+
+MOST, ARGUMENT, TTL = "max-length", "x-max-length", "message-ttl"
+HEEDED, ARRIVED = 1.1, 1.3
+"""Seconds after which a policy is heeded, and after which a dead letter has come."""
+HIGH = 100
+"""A priority above those of policies that the broker may have had before; LavinMQ knows them up to 127."""
+SHORT, SOON, HOUR = 200, 0.5, 3_600_000
+"""Milliseconds, seconds, and milliseconds again."""
+CLASSIC: tuple[QueueType, ...] = ("classic",)
+MATCHES = "{all}[.]le", "{end}[.](left|middle)[.]", "{end}[.]left[.]right$", "{end}[.][a-l]+[.]r?i"
+MISSES = "^{end}", "{all}[.]left$", "{all}[.]LEFT"
+"""Patterns for the name NAME.left.right: `all` stands for NAME, `end` for all of it but the beginning."""
+
+
+def plain(name: str) -> str:
+    """A pattern that matches this text, and nothing else."""
+    return name.replace(".", "[.]")
+
+
+def only(name: str) -> str:
+    return f"^{plain(name)}$"
+
+
+def fresh(stage: Stage) -> str:
+    """A name that nothing has."""
+    return stage.recorder.private_name()
+
+
+def put(stage: Stage, pattern: str, definition: Mapping[str, object], name: str = "", **how: object) -> str:
+    """Sets a policy, of this name or of a fresh one, which it tells."""
+    if stage.around.admin is None:
+        raise NotOffered("no management API was given, by which policies could be set")
+    name = name or fresh(stage)
+    stage.around.rule(stage, name, pattern, definition, **{"priority": HIGH, **how})  # type: ignore[arg-type]
+    return name
+
+
+def heeded(stage: Stage) -> None:
+    wait(stage, HEEDED)
+
+
+@dataclass
+class Trial:
+    """A queue that one channel fills, and another empties."""
+
+    stage: Stage
+    queue: str
+    publisher: Channel = field(init=False)
+    taker: Channel = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.publisher, self.taker = confirming(self.stage), self.stage.channel()
+
+    def fill(self, count: int) -> None:
+        self.publisher.publish(self.queue, count)
+        self.stage.confirmed(self.publisher)
+
+    def empty(self, most: int = 20) -> None:
+        for _ in range(most):
+            if self.stage.get(self.taker, self.queue, no_ack=True) is None:
+                break
+
+    def keeps(self, *counts: int) -> None:
+        """So many come to the empty queue, and are taken again."""
+        for count in counts:
+            self.fill(count)
+            self.empty()
+
+
+@rule("POLICY-001", queue_types=CLASSIC)
+def test_queues_that_are_there(stage: Stage) -> None:
+    """They take all that comes; then a policy limits each of them."""
+    trials = {most: Trial(stage, stage.queue()) for most in (0, 1, 5)}
+    for most, trial in trials.items():
+        trial.keeps(7)
+        put(stage, only(trial.queue), {MOST: most})
+    heeded(stage)
+    for most, trial in trials.items():
+        trial.keeps(most + 1, 2 * most + 3)
+
+
+@rule("POLICY-002", queue_types=CLASSIC)
+def test_a_queue_that_is_declared_later(stage: Stage) -> None:
+    """The policy comes first, and holds for three queues."""
+    stage.channel()  # time passes for those who are connected
+    names = [fresh(stage) for _ in range(3)]
+    put(stage, f"^({'|'.join(map(plain, names))})$", {MOST: 3})
+    heeded(stage)
+    for name in names:
+        Trial(stage, stage.queue(name=name)).keeps(4, 8)
+
+
+@rule("POLICY-003", queue_types=CLASSIC)
+@pytest.mark.parametrize("matches", [True, False], ids=["matches", "misses"])
+def test_where_a_pattern_matches(stage: Stage, matches: bool) -> None:
+    """Names of several parts, and for each a pattern that matches somewhere, or nearly."""
+    names = [fresh(stage) for _ in range(4 if matches else 3)]
+    trials = [Trial(stage, stage.queue(name=f"{name}.left.right")) for name in names]
+    for pattern, name in zip(MATCHES if matches else MISSES, names, strict=True):
+        put(stage, pattern.format(all=plain(name), end=plain(name[3:])), {MOST: 3})
+    heeded(stage)
+    for trial in trials:
+        trial.keeps(8)
+
+
+@rule("POLICY-004", queue_types=CLASSIC)
+@pytest.mark.parametrize("first", ["low", "high"])
+def test_two_policies(stage: Stage, first: str) -> None:
+    """The one with the higher priority allows more; then it says nothing of the length."""
+    trial, names = Trial(stage, stage.queue()), {"low": fresh(stage), "high": fresh(stage)}
+    about = {"low": ({MOST: 2}, HIGH + 3), "high": ({MOST: 6}, HIGH + 11)}
+    for one in sorted(about, key=lambda one: one != first):
+        definition, priority = about[one]
+        put(stage, only(trial.queue), definition, names[one], priority=priority)
+    heeded(stage)
+    trial.keeps(8)
+    put(stage, only(trial.queue), {TTL: HOUR}, names["high"], priority=HIGH + 11)
+    heeded(stage)
+    trial.keeps(8)
+
+
+@rule("POLICY-005", queue_types=CLASSIC)
+@pytest.mark.parametrize("kind", ["exchanges", "quorum_queues"])
+def test_what_a_policy_is_for(stage: Stage, kind: str) -> None:
+    """It fits the name of a classic queue, and is for exchanges, or for quorum queues where that can be said."""
+    if kind == "quorum_queues" and "quorum" not in stage.profile.queue_types:
+        return
+    trial = Trial(stage, stage.queue())
+    try:
+        put(stage, only(trial.queue), {MOST: 3}, apply_to=kind)
+    except NotOffered:
+        return  # RabbitMQ knows types of queues since 3.12
+    heeded(stage)
+    trial.keeps(8)
+
+
+@rule("POLICY-006", queue_types=CLASSIC)
+def test_another_virtual_host(stage: Stage) -> None:
+    """It fits the name of a queue of this virtual host, and is in another."""
+    trial = Trial(stage, stage.queue())
+    if stage.around.admin is None:
+        raise NotOffered("no management API was given, by which a virtual host could be made")
+    put(stage, only(trial.queue), {MOST: 3}, vhost=stage.around.vhost(stage))
+    heeded(stage)
+    trial.keeps(8)
+
+
+@rule("POLICY-007", queue_types=CLASSIC)
+@pytest.mark.parametrize(("argument", "policy"), [(2, 5), (5, 2)], ids=["argument", "policy"])
+def test_the_smaller_limit(stage: Stage, argument: int, policy: int) -> None:
+    """The one or the other is smaller, for lengths and for times to live."""
+    lives = {min(argument, policy): SHORT, max(argument, policy): HOUR}
+    limited, dying = Trial(stage, stage.queue({ARGUMENT: argument})), None
+    put(stage, only(limited.queue), {MOST: policy})
+    if stage.offers("x-message-ttl") and expires(stage):
+        dying = Trial(stage, stage.queue({"x-message-ttl": lives[argument]}))
+        put(stage, only(dying.queue), {TTL: lives[policy]})
+    heeded(stage)
+    limited.keeps(8)
+    if dying is not None:
+        dying.fill(3)
+        wait(stage, SOON)
+        dying.empty()
+
+
+def expires(stage: Stage) -> bool:
+    return stage.profile.queue(stage.queue_type).messages_expire
+
+
+@rule("POLICY-008", queue_types=CLASSIC)
+@pytest.mark.parametrize(("before", "after"), [(6, 3), (3, 6)], ids=["lowered", "raised"])
+def test_messages_wait_when_it_changes(stage: Stage, before: int, after: int) -> None:
+    """The queue is full, and may hold less from then on, or more."""
+    trial = Trial(stage, stage.queue())
+    name = put(stage, only(trial.queue), {MOST: before})
+    heeded(stage)
+    trial.fill(8)
+    put(stage, only(trial.queue), {MOST: after}, name)
+    heeded(stage)
+    if after > before:
+        trial.fill(2)
+    trial.empty()
+    trial.keeps(8)
+
+
+@rule("POLICY-009", queue_types=CLASSIC)
+def test_it_is_removed(stage: Stage) -> None:
+    """While messages wait, and what was dropped is gone."""
+    trial = Trial(stage, stage.queue())
+    name = put(stage, only(trial.queue), {MOST: 3})
+    heeded(stage)
+    trial.fill(5)
+    stage.around.unrule(stage, name)
+    heeded(stage)
+    trial.fill(5)
+    trial.empty()
+    trial.keeps(8)
+
+
+@rule("POLICY-010", queue_types=CLASSIC)
+@pytest.mark.parametrize(("user", "operator"), [(6, 3), (3, 6), (0, 3)], ids=["operator", "user", "argument"])
+def test_an_operator_has_a_policy(stage: Stage, user: int, operator: int) -> None:
+    """It allows less than the user's, or more, or less than an argument."""
+    trial = Trial(stage, stage.queue({} if user else {ARGUMENT: 6}))
+    if user:
+        put(stage, only(trial.queue), {MOST: user})
+    put(stage, only(trial.queue), {MOST: operator}, operator=True)
+    heeded(stage)
+    trial.keeps(8)
+
+
+@rule("POLICY-011")
+def test_messages_expire(stage: Stage) -> None:
+    """After the time that the policy gives them."""
+    if not expires(stage):
+        return
+    trial = Trial(stage, stage.queue())
+    put(stage, only(trial.queue), {TTL: SHORT})
+    heeded(stage)
+    trial.fill(3)
+    wait(stage, SOON)
+    trial.empty()
+
+
+def dies(stage: Stage, *queues: str) -> None:
+    """A message of each is rejected."""
+    for queue in queues:
+        trial = Trial(stage, queue)
+        trial.fill(1)
+        tag = stage.get(trial.taker, queue)
+        if tag is not None:
+            trial.taker.reject(tag, requeue=False)
+        stage.barrier(trial.taker)
+    wait(stage, ARRIVED)
+
+
+def look(stage: Stage, *queues: str) -> None:
+    """Three gets from each."""
+    taker = stage.channel()
+    for queue in queues:
+        for _ in range(3):
+            stage.get(taker, queue, no_ack=True)
+
+
+@rule("POLICY-012")
+def test_dead_letters(stage: Stage) -> None:
+    """By the default exchange with another key, and by an exchange of its own."""
+    grave, queue, other = stage.queue(), stage.queue(), stage.queue()
+    exchange = stage.exchange(grave)
+    put(stage, only(queue), {"dead-letter-exchange": "", "dead-letter-routing-key": grave})
+    put(stage, only(other), {"dead-letter-exchange": exchange})
+    heeded(stage)
+    dies(stage, queue, other)
+    look(stage, grave)
+
+
+@rule("POLICY-013", queue_types=CLASSIC)
+def test_an_alternate_exchange(stage: Stage) -> None:
+    """Nothing is bound to the exchange."""
+    queue = stage.queue()
+    alternate, exchange = stage.exchange(queue), stage.exchange(kind="direct")
+    put(stage, only(exchange), {"alternate-exchange": alternate}, apply_to="exchanges")
+    heeded(stage)
+    strays(stage, exchange)
+    look(stage, queue)
+
+
+def strays(stage: Stage, exchange: str) -> None:
+    """Two messages that the exchange cannot route."""
+    publisher = confirming(stage)
+    publisher.publish("nowhere", 2, exchange=exchange)
+    stage.confirmed(publisher)
+
+
+@rule("POLICY-014", queue_types=CLASSIC)
+@pytest.mark.parametrize("what", ["dead letters", "unroutable"])
+def test_an_argument_says_otherwise(stage: Stage, what: str) -> None:
+    """It names another queue for dead letters, or another alternate exchange, than the policy."""
+    declared, ruled = stage.queue(), stage.queue()
+    if what == "dead letters":
+        queue = stage.queue({"x-dead-letter-exchange": "", "x-dead-letter-routing-key": declared})
+        put(stage, only(queue), {"dead-letter-exchange": "", "dead-letter-routing-key": ruled})
+        heeded(stage)
+        dies(stage, queue)
+        look(stage, ruled, declared)
+        return
+    exchange = stage.exchange(kind="direct", arguments={"alternate-exchange": stage.exchange(declared)})
+    put(stage, only(exchange), {"alternate-exchange": stage.exchange(ruled)}, apply_to="exchanges")
+    heeded(stage)
+    strays(stage, exchange)
+    look(stage, ruled, declared)

@@ -1,0 +1,238 @@
+"""Policies that hold where they should not, or do not hold, or say something else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from reference_broker.mutants.kinds import changes, memory, replaces
+from reference_broker.parts import Parts
+from reference_broker.queue import Queue
+from reference_broker.routing import Exchange
+from reference_broker.settings import Policy, kind_of
+from reference_broker.vhost import VirtualHost
+
+Thing = Queue | Exchange
+Definition = Mapping[str, Any]
+DEFINITION = "vhost.definition_of"
+
+
+def highest(policies: Iterable[Policy]) -> Definition:
+    found = max(policies, key=lambda one: one.priority, default=None)
+    return found.definition if found is not None else {}
+
+
+def users(vhost: VirtualHost, thing: Thing, fits: Callable[[Policy], bool] | None = None) -> list[Policy]:
+    """The policies of users that fit, the oldest first."""
+    return [
+        one for one in vhost.settings.policies.values() if (fits(one) if fits else one.fits(kind_of(thing), thing.name))
+    ]
+
+
+def without(vhost: VirtualHost, thing: Thing, *names: str) -> Definition:
+    return {name: value for name, value in vhost.settings.definition_of(thing).items() if name not in names}
+
+
+@replaces(DEFINITION, "policies.unheeded", "policies set nothing", "POLICY-001", "POLICY-002")
+def unheeded(self: VirtualHost, thing: Thing) -> Definition:
+    return {}
+
+
+@replaces("vhost.heed_policies", "policies.new-only", "policies hold for what is declared later", "POLICY-001")
+def new_only(self: VirtualHost) -> None:
+    pass
+
+
+@replaces("vhost.add_queue", "policies.there-only", "policies hold for queues that are there", "POLICY-002")
+def there_only(self: VirtualHost, *arguments: Any) -> Queue:
+    queue = VirtualHost.add_queue(self, *arguments)
+    queue.heed({})
+    return queue
+
+
+@replaces(DEFINITION, "policies.from-the-beginning", "patterns match from the beginning of a name", "POLICY-003")
+def from_the_beginning(self: VirtualHost, thing: Thing) -> Definition:
+    return highest(
+        one
+        for one in users(self, thing)
+        if replace(one, pattern=f"^(?:{one.pattern})").fits(kind_of(thing), thing.name)
+    )
+
+
+@replaces(DEFINITION, "policies.whole-names", "patterns match whole names", "POLICY-003")
+def whole_names(self: VirtualHost, thing: Thing) -> Definition:
+    whole = (
+        one
+        for one in users(self, thing)
+        if replace(one, pattern=f"^(?:{one.pattern})$").fits(kind_of(thing), thing.name)
+    )
+    return highest(whole)
+
+
+@replaces(DEFINITION, "policies.all-names", "a policy holds for all names", "POLICY-003")
+def all_names(self: VirtualHost, thing: Thing) -> Definition:
+    return highest(users(self, thing, lambda one: replace(one, pattern="").fits(kind_of(thing), thing.name)))
+
+
+@replaces(DEFINITION, "policies.literal", "a pattern is taken for a name, or a part of one", "POLICY-003", "POLICY-001")
+def literal(self: VirtualHost, thing: Thing) -> Definition:
+    return highest(users(self, thing, lambda one: one.pattern in thing.name))
+
+
+@replaces(DEFINITION, "policies.lowest", "the policy with the lowest priority holds", "POLICY-004")
+def lowest(self: VirtualHost, thing: Thing) -> Definition:
+    found = min(users(self, thing), key=lambda one: one.priority, default=None)
+    return found.definition if found is not None else {}
+
+
+@replaces(DEFINITION, "policies.newest", "the policy that was set last holds", "POLICY-004")
+def newest(self: VirtualHost, thing: Thing) -> Definition:
+    found = users(self, thing)
+    return found[-1].definition if found else {}
+
+
+@replaces(DEFINITION, "policies.together", "all policies that fit hold together", "POLICY-004")
+def together(self: VirtualHost, thing: Thing) -> Definition:
+    found: dict[str, Any] = {}
+    for one in sorted(users(self, thing), key=lambda one: one.priority):
+        found |= one.definition
+    return found
+
+
+@replaces(DEFINITION, "policies.any-kind", "what a policy is for is passed over", "POLICY-005")
+def any_kind(self: VirtualHost, thing: Thing) -> Definition:
+    return highest(users(self, thing, lambda one: replace(one, apply_to="all").fits(kind_of(thing), thing.name)))
+
+
+@changes("policies.everywhere", "a policy holds in every virtual host", "POLICY-006")
+def everywhere(parts: Parts) -> None:
+    known: dict[str, Policy] = {}
+
+    def set_policy(self: VirtualHost, policy: Policy, operator: bool = False) -> None:
+        known[policy.name] = policy
+        for vhost in memory(parts, "vhosts", dict).values():
+            vhost.heed_policies()
+        VirtualHost.set_policy(self, policy, operator)
+
+    def clear_policy(self: VirtualHost, name: str, operator: bool = False) -> None:
+        known.pop(name, None)
+        VirtualHost.clear_policy(self, name, operator)
+
+    def definition_of(self: VirtualHost, thing: Thing) -> Definition:
+        memory(parts, "vhosts", dict)[self.name] = self
+        return highest(one for one in known.values() if one.fits(kind_of(thing), thing.name))
+
+    parts.override("vhost", set_policy=set_policy, clear_policy=clear_policy, definition_of=definition_of)
+
+
+@replaces("queue.heed", "policies.argument-wins", "a limit among the arguments precedes that of a policy", "POLICY-007")
+def argument_wins(self: Queue, definition: Definition) -> None:
+    Queue.heed(self, {name: value for name, value in definition.items() if self.effective(f"x-{name}") is None})
+
+
+LIMITS = {"max-length": "max_length", "message-ttl": "message_ttl"}
+
+
+@replaces("queue.heed", "policies.policy-wins", "a limit by policy precedes that among the arguments", "POLICY-007")
+def policy_wins(self: Queue, definition: Definition) -> None:
+    own = self.declared
+    passed: Mapping[str, Any] = {field: None for name, field in LIMITS.items() if name in definition}
+    self.declared = replace(own, **passed)
+    Queue.heed(self, definition)
+    self.declared = own
+
+
+@replaces("queue.heed", "policies.larger", "of two limits the larger one holds", "POLICY-007")
+def larger(self: Queue, definition: Definition) -> None:
+    own = self.declared
+    more = {name: value for name, value in definition.items() if name not in LIMITS or value > limit(own, name)}
+    passed: Mapping[str, Any] = {field: None for name, field in LIMITS.items() if name in more}
+    self.declared = replace(own, **passed)
+    Queue.heed(self, more)
+    self.declared = own
+
+
+def limit(own: Any, name: str) -> float:
+    """What the arguments say, in messages or milliseconds; less than anything where they say nothing."""
+    found = getattr(own, LIMITS[name])
+    return -1 if found is None else found * (1000 if name == "message-ttl" else 1)
+
+
+@replaces("vhost.heed_policies", "policies.untrimmed", "what waits is left until the next publish", "POLICY-008")
+def untrimmed(self: VirtualHost) -> None:
+    for queue in self.queues.values():
+        self.heed_policy(queue)
+
+
+@replaces("vhost.set_policy", "policies.first-definition", "a policy that is there is not changed", "POLICY-008")
+def first_definition(self: VirtualHost, policy: Policy, operator: bool = False) -> None:
+    held = self.policies(operator).get(policy.name)
+    VirtualHost.set_policy(self, policy, operator)
+    if held is not None:
+        for queue in self.queues.values():
+            queue.heed(held.definition if held.fits(kind_of(queue), queue.name) else self.definition_of(queue))
+
+
+@replaces("vhost.clear_policy", "policies.still-there", "a policy that was removed still holds", "POLICY-009")
+def still_there(self: VirtualHost, name: str, operator: bool = False) -> None:
+    del self.policies(operator)[name]
+
+
+@replaces(DEFINITION, "policies.no-operator", "operator policies are passed over", "POLICY-010")
+def no_operator(self: VirtualHost, thing: Thing) -> Definition:
+    return highest(users(self, thing))
+
+
+def operators(vhost: VirtualHost, thing: Thing) -> Definition:
+    found = vhost.settings.operator_policy_of(thing)
+    return found.definition if found is not None else {}
+
+
+@replaces(DEFINITION, "policies.operator-wins", "an operator's limit holds, be it the larger one", "POLICY-010")
+def operator_wins(self: VirtualHost, thing: Thing) -> Definition:
+    return {**highest(users(self, thing)), **operators(self, thing)}
+
+
+@replaces(DEFINITION, "policies.user-wins", "a user's limit holds, whatever operators set", "POLICY-010")
+def user_wins(self: VirtualHost, thing: Thing) -> Definition:
+    return {**operators(self, thing), **highest(users(self, thing))}
+
+
+@replaces(DEFINITION, "policies.no-ttl", "message-ttl in a policy is passed over", "POLICY-011", "POLICY-007")
+def no_ttl(self: VirtualHost, thing: Thing) -> Definition:
+    return without(self, thing, "message-ttl")
+
+
+@replaces(DEFINITION, "policies.no-dead-letters", "dead-letter-exchange in a policy is passed over", "POLICY-012")
+def no_dead_letters(self: VirtualHost, thing: Thing) -> Definition:
+    return without(self, thing, "dead-letter-exchange")
+
+
+@replaces(DEFINITION, "policies.no-dead-letter-key", "dead letters keep their routing key", "POLICY-012")
+def no_dead_letter_key(self: VirtualHost, thing: Thing) -> Definition:
+    return without(self, thing, "dead-letter-routing-key")
+
+
+@replaces(DEFINITION, "policies.no-alternate", "alternate-exchange in a policy is passed over", "POLICY-013")
+def no_alternate(self: VirtualHost, thing: Thing) -> Definition:
+    return without(self, thing, "alternate-exchange")
+
+
+DEAD = {"dead-letter-exchange": "dead_letter_exchange", "dead-letter-routing-key": "dead_letter_routing_key"}
+
+
+@replaces("queue.heed", "policies.dead-letters-win", "a policy says where dead letters go", "POLICY-014")
+def dead_letters_win(self: Queue, definition: Definition) -> None:
+    Queue.heed(self, definition)
+    said: Mapping[str, Any] = {field: definition[name] for name, field in DEAD.items() if name in definition}
+    self.settings = replace(self.settings, **said)
+
+
+@replaces(
+    "vhost.heed_policies", "policies.alternate-wins", "a policy says which exchange is the alternate", "POLICY-014"
+)
+def alternate_wins(self: VirtualHost) -> None:
+    VirtualHost.heed_policies(self)
+    for exchange in self.exchanges.values():
+        exchange.alternate = self.definition_of(exchange).get("alternate-exchange", exchange.alternate)
