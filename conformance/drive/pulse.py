@@ -108,13 +108,18 @@ class Pulse:
         """Runs the user's command, sees that it shuts the broker down in good order and keeps its data, and waits until
         it answers again. Raises BadRestart."""
         command = str(self.restart)
-        line = unrecorded(hasty(self.target, max(self.patience, CONNECTS)))
+        line = self._fresh_line()
         marks = Marks.made(line, self.patience)
         farewell: list[Event] = []
-        _run("--restart", command, lambda: farewell.extend(line.receive(PAUSE)) if line.alive else time.sleep(PAUSE))
+
+        def listen() -> bool:
+            farewell.extend(line.receive(PAUSE))
+            return line.alive
+
+        _run("--restart", command, listen)
         self._ended(line, "--restart", command, "restarted nothing", farewell)
         self.await_after("--restart", command)
-        left = marks.taken(unrecorded(hasty(self.target, max(self.patience, CONNECTS))), self.patience)
+        left = marks.taken(self._fresh_line(), self.patience)
         if not any(event.method == "connection.close" for event in farewell):
             raise BadRestart(
                 f"after --restart {command!r} a connection that was open before had ended without connection.close, "
@@ -124,6 +129,12 @@ class Pulse:
             raise BadRestart(
                 f"after --restart {command!r} nothing durable is there: does the command keep the broker's data?"
             )
+
+    def _fresh_line(self) -> RawConnection:
+        try:
+            return unrecorded(hasty(self.target, max(self.patience, CONNECTS)))
+        except (Unreachable, ConnectionLost) as lost:
+            raise BadRestart(f"the broker lets nobody in ({lost})") from None
 
     def _ended(self, line: RawConnection, option: str, command: str, did: str, said: list[Event]) -> None:
         """Waits until this connection has ended, as the command of this option must have brought about."""
@@ -214,14 +225,14 @@ def alarm(block: str, unblock: str, reason: str | None) -> None:
     _run(*(("--unblock", unblock) if reason is None else ("--block", block)))
 
 
-def _run(option: str, command: str, meanwhile: Callable[[], object] | None = None) -> None:
-    """The user's command, and what is done again and again until it ends. What it says goes to a file: a broker that it
-    leaves running would keep a pipe open."""
+def _run(option: str, command: str, meanwhile: Callable[[], bool] | None = None) -> None:
+    """The user's command, and what is done again and again until that says that it is over, or the command ends. What
+    the command says goes to a file: a broker that it leaves running would keep a pipe open."""
     with tempfile.TemporaryFile("w+") as said:
         running = subprocess.Popen(command, shell=True, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
         until = time.monotonic() + RESTARTS
-        while meanwhile is not None and running.poll() is None and time.monotonic() < until:
-            meanwhile()
+        while meanwhile is not None and running.poll() is None and time.monotonic() < until and meanwhile():
+            pass
         try:
             code = running.wait(max(0.0, until - time.monotonic()))
         except subprocess.TimeoutExpired:

@@ -38,9 +38,6 @@ def killed(model: Model, event: Event) -> None:
 
 def stopped(model: Model, event: Event) -> None:
     """The broker is shut down in good order. What it keeps, the family DUR knows; for all others nothing is left."""
-    for queue in model.queues.values():
-        for copy in queue.copies.values():
-            copy.weathered = event.seq
     _forget(model, event, {})
 
 
@@ -50,6 +47,8 @@ def _forget(model: Model, event: Event, promised: Mapping[str, list[Copy]]) -> N
             closing.lose_connection(connection, event.seq, CAUSE)
     topology.forget_all(model.topology)
     for queue in model.queues.values():
+        for copy in queue.copies.values():
+            copy.weathered = event.kind
         if queue.durable:
             _recover(queue, promised.get(queue.name, []), event.seq)
         else:

@@ -82,8 +82,8 @@ class Copy:
     survives: int = 0
     """When the broker was killed, for the first time since it promised to keep the message or last showed it."""
 
-    weathered: int = 0
-    """When the broker was shut down in good order, for the last time since it was published."""
+    weathered: str = ""
+    """How the broker has ended since it was published: the kind of the last such event, KILLED or RESTARTED."""
 
     def count(self, entry: str, settlement: Settlement | None) -> None:
         """It is returned once more."""

@@ -207,7 +207,7 @@ def _properties(number: int) -> dict[str, Any]:
     return {
         "content_type": "text/plain",
         "correlation_id": f"c{number}",
-        "priority": number % 3,
+        "priority": 1,
         "timestamp": 1_700_000_000 + number,
         "headers": [("ink", "S", b"red"), ("number", "I", number)],
     }

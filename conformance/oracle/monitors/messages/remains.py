@@ -3,15 +3,16 @@
 What was confirmed, persistent and not settled must be there; what was transient in a classic queue, settled, or part of
 a transaction that was not committed must not. That a settlement was carried out is held to be proven when the same
 channel has got a later answer from that queue. Loss is judged where a drain has waited in vain, order where one channel
-alone gets, and each message when it comes first. An id that was used twice proves nothing.
+alone gets messages of one priority, and each message when it comes first. An id that was used twice proves nothing.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from conformance.history.events import TO_BROKER, Event
+from conformance.history.events import RESTARTED, TO_BROKER, Event
 from conformance.oracle.model.crash import promises
 from conformance.oracle.model.facts import Delivered, Missing, Passed, Stopping
 from conformance.oracle.model.queues import Queue
@@ -27,6 +28,8 @@ COMMITTED, UNCOMMITTED = "DUR-019", "DUR-020"
 GONE = {NO_TRANSIENT: "it was transient", NO_SETTLED: "it was settled", UNCOMMITTED: "it was never committed"}
 MOST = 4096
 """Messages of one history."""
+Rank = tuple[str, int, object]
+"""The connection and channel that published it, and its priority: some queues have priorities without being asked."""
 PLAIN = {"x-queue-type"}
 """Arguments of queues that take no messages away, and change no order."""
 
@@ -39,11 +42,11 @@ class Line:
     gone: dict[str, str] = field(default_factory=dict)
     held: dict[str, int] = field(default_factory=dict)
     """Delivered and not settled; and when."""
-    fresh: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Never delivered: which channel published it, and when."""
+    fresh: dict[str, tuple[Rank, int]] = field(default_factory=dict)
+    """Never delivered: its rank, and when it was published."""
     seen: dict[str, int] = field(default_factory=dict)
-    last: dict[int, tuple[int, str]] = field(default_factory=dict)
-    """The latest of each channel's that has come."""
+    last: dict[Rank, tuple[int, str]] = field(default_factory=dict)
+    """The latest of each rank that has come."""
     taker: Place | None = None
     unsure: bool = False
     disorder: bool = False
@@ -235,8 +238,9 @@ def _enter(line: Line, copy: Copy, queue: Queue, remains: Remains) -> None:
         line.promised[copy.id] = COMMITTED
     if copy.place == OUT and copy.holder is not None:
         line.held[copy.id] = copy.holder.seq
-    elif not (copy.seen or copy.returns or copy.hidden):
-        line.fresh[copy.id] = id(copy.publisher), copy.published
+    elif copy.publisher is not None and not (copy.seen or copy.returns or copy.hidden):
+        priority = json.loads(copy.publication.content)["properties"].get("priority")
+        line.fresh[copy.id] = (copy.publisher.connection.name, copy.publisher.number, priority), copy.published
 
 
 # -- afterwards
@@ -278,13 +282,13 @@ def _marked(line: Line, message: str, event: Event, notes: Notes) -> None:
 
 
 def _in_order(line: Line, message: str, event: Event, notes: Notes) -> None:
-    publisher, at = line.fresh[message]
-    latest, before = line.last.get(publisher, (0, ""))
+    rank, at = line.fresh[message]
+    latest, before = line.last.get(rank, (0, ""))
     if latest > at and not line.disorder:
         line.disorder = True
         allowed = f"{message} before {before}, as they were published"
         notes.find(ORDER, event, allowed, f"{event.method} of {message} after {before}", at, latest)
-    line.last[publisher] = max((latest, before), (at, message))
+    line.last[rank] = max((latest, before), (at, message))
 
 
 def _empty(line: Line, notes: Notes) -> None:
@@ -328,7 +332,7 @@ def whole(fact: Delivered, notes: Notes) -> None:
         return
     sent, came = publication.content, fact.event.arguments
     change = address(publication, fact.event) or changed(publication, fact.event) or retyped(sent, came)
-    if not copy.weathered:
+    if copy.weathered != RESTARTED:
         remains.whole, remains.altered = True, remains.altered or change is not None
     elif remains.whole and not remains.altered and change is None:
         notes.exercise(WHOLE)

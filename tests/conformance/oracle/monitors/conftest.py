@@ -11,6 +11,7 @@
     - deadline replies          what the driver notes
     - joined c                  what an observer notes: of this connection the beginning is missing
     - killed                    the broker was killed and started again
+    - restarted stopping        the broker is shut down in good order; started: it is back, with its data
     - octets c 0100...          the client sends these octets, whatever they are
     - alarm raised            a resource alarm is raised; before it: raising, at the end: clearing, cleared
     - rights c q              the user of this connection may no longer read the queue
@@ -403,6 +404,8 @@ class Playbook:
             self._step(self._builder("").local("alarm", state=words[0]))
         elif kind == "killed":
             self._step(self._builder("").local("killed"))
+        elif kind == "restarted":
+            self._step(self._builder("").local("restarted", state=words[0]))
         elif kind == "octets":
             self._octets(words[0], bytes.fromhex(words[1]))
         elif kind == "rights":
