@@ -8,6 +8,7 @@ bound takes the message, what was not lets it return.
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from conformance.oracle.monitors.messages.kept import (
     answered,
     fate,
     place_of,
+    sure,
 )
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges
@@ -39,7 +41,8 @@ BINDING, BETWEEN, OTHERWISE = "DUR-005", "DUR-006", "DUR-007"
 NO_QUEUE, NO_EXCLUSIVE, NO_EXCHANGE, STAYS_DELETED = "DUR-008", "DUR-009", "DUR-010", "DUR-011"
 OF_THE_BROKER, NAMES = "DUR-012", "DUR-021"
 NOT_FOUND, LOCKED, UNEQUAL = 404, 405, 406
-PUBLISHES = 1024
+MOST = 1024
+"""Publishes, ways and names that are remembered."""
 OF_QUEUES = {KEPT: QUEUE, TRANSIENT: NO_QUEUE, EXCLUSIVE: NO_EXCLUSIVE, DELETED: STAYS_DELETED}
 OF_EXCHANGES = {KEPT: EXCHANGE, TRANSIENT: NO_EXCHANGE, DELETED: STAYS_DELETED}
 DEFINED = (*OF_QUEUES.values(), SAME_QUEUE, EXCHANGE, SAME_EXCHANGE, NO_EXCHANGE, OF_THE_BROKER, NAMES)
@@ -51,10 +54,16 @@ WORDS = {
 }
 
 
+Like = tuple[str, str, str, str]
+"""What a route depends on: the virtual host, the exchange, the routing key, and the headers."""
+
+
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """What the broker must do with a mandatory publish; nothing `reached`: it comes back."""
+    """What the broker must do with a mandatory publish, by the `rule`; nothing `reached`: it comes back. Before the
+    restart there is no rule, and it is noted what it does."""
 
+    like: Like
     rule: str
     exchange: str
     reached: tuple[str, ...]
@@ -66,8 +75,15 @@ class Routed:
 
     expected: OrderedDict[int, Publish] = field(default_factory=OrderedDict)
     returned: set[tuple[Place, str]] = field(default_factory=set)
+    came_back: dict[Like, bool] = field(default_factory=dict)
+    """Whether such a publish came back before the restart."""
     generated: set[Name] = field(default_factory=set)
     """Names that the broker has made."""
+
+    def note(self, like: Like, returned: bool) -> None:
+        """This became of such a publish; as many are remembered as there is room for."""
+        if len(self.came_back) < MOST:
+            self.came_back[like] = returned
 
 
 @follows(
@@ -88,9 +104,43 @@ def told(fact: Passed, notes: Notes) -> None:
     code = int(event.args.get("reply_code") or 0)
     if request.method == "queue.declare" and not request.queue:
         _named(fact, kept, notes)
-    elif kept.started and code in (0, NOT_FOUND, LOCKED, UNEQUAL):
+    elif not kept.started:
+        _before(fact, request, code, kept)
+    elif code in (0, NOT_FOUND, LOCKED, UNEQUAL):
         judge = _queue if request.method == "queue.declare" else _exchange
         judge(fact, request, code, kept, notes)
+
+
+def _before(fact: Passed, request: Event, code: int, kept: Kept) -> None:
+    """Before the restart: what is there and can be declared again, so that it means something if it cannot later."""
+    vhost, name = fact.connection.vhost, request.queue or request.exchange or ""
+    if code:
+        return
+    if request.method == "exchange.declare" and request.has("passive"):
+        if name in PREDECLARED:
+            kept.predeclared.add((vhost, name))
+        return
+    queue, exchange = fact.topology.queue(vhost, name), fact.topology.exchange(vhost, name)
+    if request.method == "queue.declare":
+        again = queue is not None and sure(queue) and queue.made.sent < request.seq and same_queue(request, queue)
+    else:
+        again = exchange is not None and sure(exchange) and exchange.made.sent < request.seq
+        again = again and exchange is not None and same_exchange(request, exchange)
+    if again and not request.has("passive") and len(kept.equal) < MOST:
+        kept.equal.add((request.method, name))
+
+
+def same_queue(request: Event, before: NamedQueue) -> bool:
+    """Is it declared as it was?"""
+    same = _flags(request) == (before.durable, before.auto_delete) and not request.has("exclusive")
+    return same and before.arguments == (request.args.get("arguments") or {})
+
+
+def same_exchange(request: Event, before: Exchange) -> bool:
+    """The same of an exchange."""
+    same = _flags(request) == (before.durable, before.auto_delete)
+    same = same and request.has("internal") == before.internal and request.args.get("type") == before.kind
+    return same and before.arguments == (request.args.get("arguments") or {})
 
 
 def _named(fact: Passed, kept: Kept, notes: Notes) -> None:
@@ -102,7 +152,8 @@ def _named(fact: Passed, kept: Kept, notes: Notes) -> None:
         notes.exercise(NAMES)
     if kept.started:
         kept.touched.add(name)
-    made.add(name)
+    if len(made) < MOST:
+        made.add(name)
 
 
 def fate_of(thing: NamedQueue | Exchange | None) -> str:
@@ -122,9 +173,9 @@ def _queue(fact: Passed, request: Event, code: int, kept: Kept, notes: Notes) ->
         if wanted != EXCLUSIVE or code != UNEQUAL:
             _compare(fact, f"queue {name[1]}", OF_QUEUES.get(wanted), wanted, code, notes)
         return
-    same = _flags(request) == (before.durable, before.auto_delete) and not request.has("exclusive")
-    same = same and before.arguments == (request.args.get("arguments") or {})
-    _again(fact, f"queue {name[1]}", SAME_QUEUE if same and name in kept.found else "", code, notes)
+    same = same_queue(request, before)
+    equal = same and name in kept.found and (request.method, name[1]) in kept.equal
+    _again(fact, f"queue {name[1]}", SAME_QUEUE if equal else "", code, notes)
     if not same or name not in kept.found:
         kept.touched.add(name)
 
@@ -132,7 +183,7 @@ def _queue(fact: Passed, request: Event, code: int, kept: Kept, notes: Notes) ->
 def _exchange(fact: Passed, request: Event, code: int, kept: Kept, notes: Notes) -> None:
     name = fact.connection.vhost, request.exchange or ""
     before = kept.exchanges.get(name)
-    if name[1] in PREDECLARED and request.has("passive"):
+    if name[1] in PREDECLARED and request.has("passive") and name in kept.predeclared:
         _compare(fact, f"exchange {name[1]}", OF_THE_BROKER, KEPT, code, notes)
     if before is None or name in kept.touched or name[1] in PREDECLARED:
         return
@@ -142,10 +193,9 @@ def _exchange(fact: Passed, request: Event, code: int, kept: Kept, notes: Notes)
             kept.exchanges_found.add(name)
         _compare(fact, f"exchange {name[1]}", OF_EXCHANGES.get(wanted), wanted, code, notes)
         return
-    same = _flags(request) == (before.durable, before.auto_delete)
-    same = same and request.has("internal") == before.internal and request.args.get("type") == before.kind
-    same = same and before.arguments == (request.args.get("arguments") or {})
-    _again(fact, f"exchange {name[1]}", SAME_EXCHANGE if same and name in kept.exchanges_found else "", code, notes)
+    same = same_exchange(request, before)
+    equal = same and name in kept.exchanges_found and (request.method, name[1]) in kept.equal
+    _again(fact, f"exchange {name[1]}", SAME_EXCHANGE if equal else "", code, notes)
     if not same or name not in kept.exchanges_found:
         kept.touched.add(name)
 
@@ -187,22 +237,27 @@ def forget_publishes(fact: Stopping, notes: Notes) -> None:
 
 @follows("basic.publish")
 def published(fact: Passed, notes: Notes) -> None:
-    """After a restart: where does it go by what was bound before?"""
+    """Where does it go now; or, after a restart, where by what was bound before?"""
     event, kept = fact.event, notes.memory(Kept)
-    if not kept.started or kept.routes is None or not event.exchange or not event.has("mandatory"):
+    if not event.exchange or not event.has("mandatory"):
         return
     channel = fact.connection.channels.get(event.channel)
     if channel is None or channel.state != OPEN or not channel.confirm or '"CC"' in event.arguments:
         return
-    found = _expected(kept, kept.routes, channel, event)
-    if found is not None:
-        routed = notes.memory(Routed)
-        routed.expected[event.seq] = found
-        if len(routed.expected) > PUBLISHES:
-            routed.expected.popitem(last=False)
+    headers = json.dumps(event.args["properties"].get("headers"), sort_keys=True)
+    like = fact.connection.vhost, event.exchange, event.routing_key or "", headers
+    routed, found = notes.memory(Routed), Publish(like, "", event.exchange, ())
+    if kept.started:
+        expected = _expected(kept, kept.routes, channel, event, like) if kept.routes is not None else None
+        if expected is None or routed.came_back.get(like) is not (not expected.reached):
+            return
+        found = expected
+    routed.expected[event.seq] = found
+    if len(routed.expected) > MOST:
+        routed.expected.popitem(last=False)
 
 
-def _expected(kept: Kept, routes: Topology, actor: Actor, event: Event) -> Publish | None:
+def _expected(kept: Kept, routes: Topology, actor: Actor, event: Event, like: Like) -> Publish | None:
     name, message = event.exchange or "", Message(event.routing_key or "", event.arguments)
     vhost = actor.connection.vhost
     way = route(routes, actor, name, message)
@@ -213,7 +268,7 @@ def _expected(kept: Kept, routes: Topology, actor: Actor, event: Event) -> Publi
         matcher: Callable[..., bool | None] | None = MATCHERS.get(source.kind) if source is not None else None
         removed = kept.removed.get((vhost, name), ())
         was_bound = matcher is not None and any(matcher(one.key, one.arguments, message) for one in removed)
-        return Publish(STAYS_DELETED, name, ()) if was_bound else None
+        return Publish(like, STAYS_DELETED, name, ()) if was_bound else None
     if any((vhost, queue.name) not in kept.found for queue in way):
         return None
     explained = explain(routes, actor, name, message)
@@ -222,14 +277,18 @@ def _expected(kept: Kept, routes: Topology, actor: Actor, event: Event) -> Publi
         return None
     rule = OTHERWISE if all(ALTERNATE in one for one in labels) else BINDING
     rule = BETWEEN if rule == BINDING and all(ONWARD in one for one in labels) else rule
-    return Publish(rule, name, tuple(queue.name for queue in way))
+    return Publish(like, rule, name, tuple(queue.name for queue in way))
 
 
 @follows("basic.return")
 def came_back(fact: Passed, notes: Notes) -> None:
     """No queue took it."""
-    if fact.event.direction != TO_BROKER and notes.memory(Kept).started:
-        notes.memory(Routed).returned.add((place_of(fact.event), fact.event.message or ""))
+    routed = notes.memory(Routed)
+    if fact.event.direction != TO_BROKER and routed.expected:
+        if len(routed.returned) > MOST:
+            routed.returned.clear()
+            routed.expected.clear()
+        routed.returned.add((place_of(fact.event), fact.event.message or ""))
 
 
 @judges(Confirmed, BINDING, BETWEEN, OTHERWISE, STAYS_DELETED)
@@ -241,14 +300,17 @@ def resolved(fact: Confirmed, notes: Notes) -> None:
         if one is None or fact.event.method != "basic.ack":
             continue
         returned = (place_of(fact.event), publication.message) in routed.returned
-        if returned == (not one.reached):
+        routed.returned.discard((place_of(fact.event), publication.message))
+        if not one.rule:
+            routed.note(one.like, returned)
+        elif returned == (not one.reached):
             notes.exercise(one.rule)
-            continue
-        to = ", ".join(one.reached) or "no queue for this"
-        said = "basic.return" if returned else "basic.ack without basic.return"
-        notes.find(
-            one.rule,
-            fact.event,
-            f"exchange {one.exchange} leads to {to}, as before the restart",
-            f"{said} of {publication.message}",
-        )
+        else:
+            _find_route(fact, one, publication.message, returned, notes)
+
+
+def _find_route(fact: Confirmed, one: Publish, message: str, returned: bool, notes: Notes) -> None:
+    to = ", ".join(one.reached) or "no queue for this"
+    said = "basic.return" if returned else "basic.ack without basic.return"
+    allowed = f"exchange {one.exchange} leads to {to}, as before the restart"
+    notes.find(one.rule, fact.event, allowed, f"{said} of {message}")

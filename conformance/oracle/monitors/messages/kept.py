@@ -38,6 +38,10 @@ class Kept:
     """What is durable, and its bindings, as long as nobody has changed anything since."""
     removed: dict[Name, list[Binding]] = field(default_factory=dict)
     """Bindings of durable exchanges that had been removed before."""
+    equal: set[Name] = field(default_factory=set)
+    """Queues and exchanges, by a letter and the name, that could be declared again as they were before the restart."""
+    predeclared: set[Name] = field(default_factory=set)
+    """The broker's exchanges that were there before."""
     found: set[Name] = field(default_factory=set)
     """Queues that were seen to be there since."""
     exchanges_found: set[Name] = field(default_factory=set)

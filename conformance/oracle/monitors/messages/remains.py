@@ -65,6 +65,8 @@ class Remains:
     """Queue, message, and when; no later answer of the queue has come yet."""
     proven: dict[str, set[str]] = field(default_factory=dict)
     transactions: dict[Place, list[str]] = field(default_factory=dict)
+    selected: set[Place] = field(default_factory=set)
+    """Where the broker has said that transactions begin."""
     committing: dict[Place, list[str]] = field(default_factory=dict)
     committed: set[str] = field(default_factory=set)
     published: set[str] = field(default_factory=set)
@@ -90,7 +92,7 @@ def published(fact: Passed, notes: Notes) -> None:
         _give_up(remains)
         return
     (remains.twice if message in remains.published else remains.published).add(message)
-    if place_of(event) in remains.transactions:
+    if place_of(event) in remains.selected:
         remains.transactions[place_of(event)].append(message)
 
 
@@ -100,7 +102,7 @@ def _give_up(remains: Remains) -> None:
         table.clear()
 
 
-@follows("tx.select", "tx.commit", "tx.rollback", "tx.commit-ok")
+@follows("tx.select", "tx.select-ok", "tx.commit", "tx.rollback", "tx.commit-ok")
 def transacted(fact: Passed, notes: Notes) -> None:
     """What a transaction publishes counts once the broker says that it is committed."""
     place, remains = place_of(fact.event), notes.memory(Remains)
@@ -108,6 +110,8 @@ def transacted(fact: Passed, notes: Notes) -> None:
         remains.committed.update(remains.committing.pop(place, ()))
     elif fact.event.method == "tx.commit":
         remains.committing.setdefault(place, []).extend(remains.transactions.get(place, ()))
+    elif fact.event.method == "tx.select-ok":
+        remains.selected.add(place)
     if fact.event.direction == TO_BROKER:
         remains.transactions[place] = []
 
@@ -121,6 +125,7 @@ def begun(fact: Passed, notes: Notes) -> None:
         _unsure(remains, one.queue or "")
     for table in (remains.tags, remains.settled, remains.transactions, remains.committing):
         table.pop(place, None)
+    remains.selected.discard(place)
 
 
 @follows("basic.get")
@@ -196,26 +201,24 @@ def _prove(remains: Remains, place: Place, queue: str, since: int) -> None:
 def put_down(fact: Stopping, notes: Notes) -> None:
     """What is in each durable queue, and what is not."""
     remains = notes.memory(Remains)
-    remains.lines = (
-        {}
-        if remains.overrun
-        else {
-            name: _line(fact.queues[name], remains)
-            for (_, name), queue in fact.topology.queues.items()
-            if fate(queue) == KEPT and set(queue.arguments) <= PLAIN and not queue.auto_delete and name in fact.queues
-        }
-    )
+    opened = {message for messages in remains.transactions.values() for message in messages}
+    remains.lines.clear()
+    for (_, name), queue in fact.topology.queues.items() if not remains.overrun else ():
+        plain = set(queue.arguments) <= PLAIN and not queue.auto_delete
+        if fate(queue) == KEPT and plain and name in fact.queues:
+            remains.lines[name] = _line(fact.queues[name], remains, opened)
     for table in (remains.asked, remains.tags, remains.settled, remains.transactions, remains.committing):
         table.clear()
+    remains.selected.clear()
 
 
-def _line(queue: Queue, remains: Remains) -> Line:
+def _line(queue: Queue, remains: Remains, opened: set[str]) -> Line:
     line = Line(gone=dict.fromkeys(remains.proven.get(queue.name, ()), NO_SETTLED))
     for copy in queue.copies.values():
         if copy.ambiguous or copy.publication is None or copy.id in remains.twice or copy.entry == DEAD:
             continue
         if copy.place == PROVISIONAL:
-            line.gone[copy.id] = UNCOMMITTED
+            line.gone.update({copy.id: UNCOMMITTED} if copy.id in opened else {})
         elif copy.place in (WAITING, OUT) and not copy.indeterminate:
             _enter(line, copy, queue, remains)
     for message in remains.twice:

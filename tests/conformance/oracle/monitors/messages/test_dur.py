@@ -19,12 +19,14 @@ UNEQUAL = "PRECONDITION_FAILED - inequivalent arg"
 
 def queue(flags: str, answer: str, *, before: str = "", again: str = "", back: str = BACK) -> str:
     """A queue that is declared with these flags, and looked for after the restart."""
-    return f"@queue q {flags} \n {before} {back} d:1 > declare q passive \n d:1 < {answer} \n {again}"
+    twice = f"90 > declare q {flags} \n 90 < declare-ok q \n" if again else ""
+    return f"@queue q {flags} \n {twice} {before} {back} d:1 > declare q passive \n d:1 < {answer} \n {again}"
 
 
 def exchange(flags: str, answer: str, *, before: str = "", again: str = "") -> str:
     """The same of an exchange."""
-    made = f"@open 1 \n 1 > exchange x {flags} \n 1 < exchange-ok \n {before}"
+    declared = f"1 > exchange x {flags} \n 1 < exchange-ok \n"
+    made = f"@open 1 \n {declared} {declared if again else ''} {before}"
     return f"{made} {BACK} d:1 > exchange x passive \n d:1 < {answer} \n {again}"
 
 
@@ -47,11 +49,13 @@ LOOK = "d:1 > declare q passive \n d:1 < declare-ok q \n d:1 > exchange {} passi
 CONFIRMING = "d:1 > confirm \n d:1 < confirm-ok \n"
 
 
-def routed(before: str, to: str = "x", *, comes_back: bool, back: str = BACK) -> str:
+def routed(before: str, to: str = "x", *, comes_back: bool, worked: bool = True, back: str = BACK) -> str:
     """What is bound is looked for after the restart; then a mandatory message is published."""
     came = f"d:1 < return a m1 exchange={to} \n" if comes_back else ""
+    tried = f"@confirming 7 \n 7 > publish a m0 exchange={to} mandatory \n"
+    tried += ("" if worked else f"7 < return a m0 exchange={to} \n") + "7 < ack 1 \n"
     published = f"d:1 > publish a m1 exchange={to} mandatory \n {came} d:1 < ack 1"
-    return f"{before} {back} {LOOK.format(to)} {CONFIRMING} {published}"
+    return f"{before} {tried} {back} {LOOK.format(to)} {CONFIRMING} {published}"
 
 
 STOCK = "@queue q {} durable \n @confirming 1 \n @open 2 \n"
@@ -77,6 +81,7 @@ def left(before: str, *messages: str, kind: str = "classic", back: str = BACK, e
     return f"{STOCK.format(kind)} {before} {back} {came} {end}"
 
 
+FOUND = "@open 1 \n 1 > exchange amq.topic direct passive \n 1 < exchange-ok \n"
 P = "{} persistent".format
 DEADLINE = "- deadline drain q"
 ROOM = "durable x-max-length=5"
@@ -92,7 +97,7 @@ SOUND = {
     "DUR-009": queue("durable exclusive", NO_QUEUE),
     "DUR-010": exchange("direct", NO_EXCHANGE),
     "DUR-011": queue("durable", NO_QUEUE, before=DELETED),
-    "DUR-012": "@open 1 \n" + BACK + "d:1 > exchange amq.topic direct passive \n d:1 < exchange-ok",
+    "DUR-012": FOUND + BACK + "d:1 > exchange amq.topic direct passive \n d:1 < exchange-ok",
     "DUR-013": left(FULL, P("m1"), P("m2"), P("m3")),
     "DUR-014": left(SEEN_WHOLE, f"m2 persistent {HEADS}"),
     "DUR-015": left(FULL, P("m1"), P("m2"), P("m3")),
@@ -122,8 +127,8 @@ BROKEN = [
     ("DUR-010", exchange("direct", "exchange-ok")),
     ("DUR-011", queue("durable", "declare-ok q", before=DELETED)),
     ("DUR-011", exchange("direct durable", "exchange-ok", before=UNDECLARED)),
-    ("DUR-011", routed(UNBOUND, comes_back=False)),
-    ("DUR-012", "@open 1 \n" + BACK + f"d:1 > exchange amq.topic direct passive \n d:1 < {NO_EXCHANGE}"),
+    ("DUR-011", routed(UNBOUND, comes_back=False, worked=False)),
+    ("DUR-012", FOUND + BACK + f"d:1 > exchange amq.topic direct passive \n d:1 < {NO_EXCHANGE}"),
     ("DUR-013", left(FULL, P("m1"), P("m2")) + DEADLINE),
     ("DUR-013", left(FULL + TAKEN, P("m2"), P("m3")) + DEADLINE),
     ("DUR-013", left(FULL, kind="quorum") + DEADLINE),
@@ -152,13 +157,16 @@ LAWFUL = {
     "it was declared otherwise": queue(
         ROOM, "declare-ok q", again=again("declare q durable x-max-length=6", f"closed 406 50 10 {UNEQUAL}")
     ),
+    "it could not be declared again before": queue(
+        ROOM, "declare-ok q", again=again("declare q " + ROOM, f"closed 406 50 10 {UNEQUAL}")
+    ).replace(f"90 > declare q {ROOM} \n 90 < declare-ok q \n  ", ""),
     "the binding was not answered": routed(BOUND + "1 > bind q x a \n", comes_back=True),
     "the unbinding was not answered": routed(BOUND + BIND + "1 > unbind q x a \n", comes_back=True),
     "its queue is gone": routed(BOUND + BIND, comes_back=True).replace(LOOK.format("x"), ""),
     "a client has unbound it since": routed(BOUND + BIND, comes_back=True).replace(
         CONFIRMING, "d:1 > unbind q x a \n d:1 < unbind-ok \n" + CONFIRMING
     ),
-    "the key is another": routed(BOUND + BIND.replace(" a", " b"), comes_back=True),
+    "the key is another": routed(BOUND + BIND.replace(" a", " b"), comes_back=True, worked=False),
     "it was not confirmed": left(FULL.replace("1 < ack 3 \n", ""), P("m1"), P("m2")) + DEADLINE,
     "the queue is not durable": left(FULL).replace("classic durable", "classic") + DEADLINE,
     "it was settled without an answer": left(FULL + TAKEN + "2 > ack 1 \n", P("m1"), P("m2"), P("m3")),
@@ -181,6 +189,19 @@ def test_a_name_that_was_lost_is_no_other_message_lost(play) -> None:
     """One fault, one finding: a queue that is gone has taken its messages along."""
     text = f"{STOCK.format('classic')} {FULL} {BACK} d:1 > declare q passive \n d:1 < {NO_QUEUE}"
     assert play(text).broken == ["DUR-001"]
+
+
+ASKED = f"d:1 > exchange amq.topic direct passive \n d:1 < {NO_EXCHANGE}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [routed(BOUND + BIND, comes_back=True, worked=False), f"@open 1 \n {BACK} {ASKED}"],
+    ids=["a binding", "an exchange"],
+)
+def test_what_had_not_worked_before_need_not_work_afterwards(play, text: str) -> None:
+    """It is another rule that is broken then."""
+    assert [rule for rule in play(text).broken if rule.startswith("DUR")] == []
 
 
 def test_a_kill_promises_less(play) -> None:
