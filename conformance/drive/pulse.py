@@ -21,10 +21,10 @@ from dataclasses import dataclass, field, replace
 
 from codec import methods as m
 from conformance.drive.drivers.errors import ConnectionLost, Unreachable
+from conformance.drive.drivers.marks import Marks
 from conformance.drive.drivers.raw import RawConnection
 from conformance.drive.drivers.sweep import hasty, unrecorded
 from conformance.drive.drivers.target import Target
-from conformance.drive.marks import Marks
 from conformance.history.events import Event
 
 STEPS = ("channel.open", "queue.declare", "queue.delete", "channel.close")

@@ -21,6 +21,7 @@ from conformance.oracle.monitors.messages.kept import (
     EXCLUSIVE,
     KEPT,
     TRANSIENT,
+    Inquiry,
     Kept,
     Name,
     Place,
@@ -59,7 +60,7 @@ Like = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Publish:
+class Ruling:
     """What the broker must do with a mandatory publish, by the `rule`; nothing `reached`: it comes back. Before the
     restart there is no rule, and it is noted what it does."""
 
@@ -73,7 +74,7 @@ class Publish:
 class Routed:
     """By the number of the event that published it; and what came back, by channel and message."""
 
-    expected: OrderedDict[int, Publish] = field(default_factory=OrderedDict)
+    expected: OrderedDict[int, Ruling] = field(default_factory=OrderedDict)
     returned: set[tuple[Place, str]] = field(default_factory=set)
     came_back: dict[Like, bool] = field(default_factory=dict)
     """Whether such a publish came back before the restart."""
@@ -102,7 +103,7 @@ def told(fact: Passed, notes: Notes) -> None:
     if request is None or request.method == "basic.get":
         return
     code = int(event.args.get("reply_code") or 0)
-    if request.method == "queue.declare" and not request.queue:
+    if request.method == "queue.declare" and not request.name:
         _named(fact, kept, notes)
     elif not kept.started:
         _before(fact, request, code, kept)
@@ -111,9 +112,9 @@ def told(fact: Passed, notes: Notes) -> None:
         judge(fact, request, code, kept, notes)
 
 
-def _before(fact: Passed, request: Event, code: int, kept: Kept) -> None:
+def _before(fact: Passed, request: Inquiry, code: int, kept: Kept) -> None:
     """Before the restart: what is there and can be declared again, so that it means something if it cannot later."""
-    vhost, name = fact.connection.vhost, request.queue or request.exchange or ""
+    vhost, name = fact.connection.vhost, request.name
     if code:
         return
     if request.method == "exchange.declare" and request.has("passive"):
@@ -130,17 +131,17 @@ def _before(fact: Passed, request: Event, code: int, kept: Kept) -> None:
         kept.equal.add((request.method, name))
 
 
-def same_queue(request: Event, before: NamedQueue) -> bool:
+def same_queue(request: Inquiry, before: NamedQueue) -> bool:
     """Is it declared as it was?"""
     same = _flags(request) == (before.durable, before.auto_delete) and not request.has("exclusive")
-    return same and before.arguments == (request.args.get("arguments") or {})
+    return same and before.arguments == request.arguments
 
 
-def same_exchange(request: Event, before: Exchange) -> bool:
+def same_exchange(request: Inquiry, before: Exchange) -> bool:
     """The same of an exchange."""
     same = _flags(request) == (before.durable, before.auto_delete)
-    same = same and request.has("internal") == before.internal and request.args.get("type") == before.kind
-    return same and before.arguments == (request.args.get("arguments") or {})
+    same = same and request.has("internal") == before.internal and request.kind == before.kind
+    return same and before.arguments == request.arguments
 
 
 def _named(fact: Passed, kept: Kept, notes: Notes) -> None:
@@ -161,8 +162,8 @@ def fate_of(thing: NamedQueue | Exchange | None) -> str:
     return "" if thing is None else fate(thing)
 
 
-def _queue(fact: Passed, request: Event, code: int, kept: Kept, notes: Notes) -> None:
-    name = fact.connection.vhost, request.queue or ""
+def _queue(fact: Passed, request: Inquiry, code: int, kept: Kept, notes: Notes) -> None:
+    name = fact.connection.vhost, request.name
     before = kept.queues.get(name)
     if before is None or name in kept.touched:
         return
@@ -180,8 +181,8 @@ def _queue(fact: Passed, request: Event, code: int, kept: Kept, notes: Notes) ->
         kept.touched.add(name)
 
 
-def _exchange(fact: Passed, request: Event, code: int, kept: Kept, notes: Notes) -> None:
-    name = fact.connection.vhost, request.exchange or ""
+def _exchange(fact: Passed, request: Inquiry, code: int, kept: Kept, notes: Notes) -> None:
+    name = fact.connection.vhost, request.name
     before = kept.exchanges.get(name)
     if name[1] in PREDECLARED and request.has("passive") and name in kept.predeclared:
         _compare(fact, f"exchange {name[1]}", OF_THE_BROKER, KEPT, code, notes)
@@ -200,7 +201,7 @@ def _exchange(fact: Passed, request: Event, code: int, kept: Kept, notes: Notes)
         kept.touched.add(name)
 
 
-def _flags(request: Event) -> tuple[bool, bool]:
+def _flags(request: Inquiry) -> tuple[bool, bool]:
     return request.has("durable"), request.has("auto_delete")
 
 
@@ -246,7 +247,7 @@ def published(fact: Passed, notes: Notes) -> None:
         return
     headers = json.dumps(event.args["properties"].get("headers"), sort_keys=True)
     like = fact.connection.vhost, event.exchange, event.routing_key or "", headers
-    routed, found = notes.memory(Routed), Publish(like, "", event.exchange, ())
+    routed, found = notes.memory(Routed), Ruling(like, "", event.exchange, ())
     if kept.started:
         expected = _expected(kept, kept.routes, channel, event, like) if kept.routes is not None else None
         if expected is None or routed.came_back.get(like) is not (not expected.reached):
@@ -257,7 +258,7 @@ def published(fact: Passed, notes: Notes) -> None:
         routed.expected.popitem(last=False)
 
 
-def _expected(kept: Kept, routes: Topology, actor: Actor, event: Event, like: Like) -> Publish | None:
+def _expected(kept: Kept, routes: Topology, actor: Actor, event: Event, like: Like) -> Ruling | None:
     name, message = event.exchange or "", Message(event.routing_key or "", event.arguments)
     vhost = actor.connection.vhost
     way = route(routes, actor, name, message)
@@ -268,7 +269,7 @@ def _expected(kept: Kept, routes: Topology, actor: Actor, event: Event, like: Li
         matcher: Callable[..., bool | None] | None = MATCHERS.get(source.kind) if source is not None else None
         removed = kept.removed.get((vhost, name), ())
         was_bound = matcher is not None and any(matcher(one.key, one.arguments, message) for one in removed)
-        return Publish(like, STAYS_DELETED, name, ()) if was_bound else None
+        return Ruling(like, STAYS_DELETED, name, ()) if was_bound else None
     if any((vhost, queue.name) not in kept.found for queue in way):
         return None
     explained = explain(routes, actor, name, message)
@@ -277,7 +278,7 @@ def _expected(kept: Kept, routes: Topology, actor: Actor, event: Event, like: Li
         return None
     rule = OTHERWISE if all(ALTERNATE in one for one in labels) else BINDING
     rule = BETWEEN if rule == BINDING and all(ONWARD in one for one in labels) else rule
-    return Publish(like, rule, name, tuple(queue.name for queue in way))
+    return Ruling(like, rule, name, tuple(queue.name for queue in way))
 
 
 @follows("basic.return")
@@ -309,7 +310,7 @@ def resolved(fact: Confirmed, notes: Notes) -> None:
             _find_route(fact, one, publication.message, returned, notes)
 
 
-def _find_route(fact: Confirmed, one: Publish, message: str, returned: bool, notes: Notes) -> None:
+def _find_route(fact: Confirmed, one: Ruling, message: str, returned: bool, notes: Notes) -> None:
     to = ", ".join(one.reached) or "no queue for this"
     said = "basic.return" if returned else "basic.ack without basic.return"
     allowed = f"exchange {one.exchange} leads to {to}, as before the restart"

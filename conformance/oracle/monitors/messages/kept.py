@@ -9,8 +9,10 @@ what only may have been there.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model.closing import ids_of
@@ -25,6 +27,38 @@ Place = tuple[str, int]
 """A connection, and a channel of it."""
 Name = tuple[str, str]
 """A virtual host, and a name in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """A question of a client about what is there."""
+
+    seq: int
+    ids: tuple[int, int]
+    method: str
+    name: str
+    flags: str
+    kind: str
+    """The type of an exchange."""
+    arguments: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, event: Event) -> Inquiry:
+        """What this method asks."""
+        arguments = event.args.get("arguments")
+        return cls(
+            event.seq,
+            (event.class_id, event.method_id),
+            event.method,
+            event.queue or event.exchange or "",
+            event.flags,
+            str(event.args.get("type") or ""),
+            deepcopy(arguments) if isinstance(arguments, dict) else {},
+        )
+
+    def has(self, flag: str) -> bool:
+        """Is this bit of the method set?"""
+        return flag in self.flags.split()
 
 
 @dataclass(slots=True)
@@ -46,7 +80,7 @@ class Kept:
     """Queues that were seen to be there since."""
     exchanges_found: set[Name] = field(default_factory=set)
     touched: set[Name] = field(default_factory=set)
-    asked: dict[Place, deque[Event]] = field(default_factory=dict)
+    asked: dict[Place, deque[Inquiry]] = field(default_factory=dict)
     blind: set[Place] = field(default_factory=set)
     """Channels on which something is sent that is not answered: whatever comes there may be about that."""
 
@@ -121,10 +155,10 @@ def asked(fact: Passed, notes: Notes) -> None:
         return
     if event.has("no_wait"):
         kept.blind.add(place_of(event))
-    kept.asked.setdefault(place_of(event), deque()).append(event)
+    kept.asked.setdefault(place_of(event), deque()).append(Inquiry.of(event))
 
 
-def answered(kept: Kept, event: Event) -> Event | None:
+def answered(kept: Kept, event: Event) -> Inquiry | None:
     """The question that this answers, be it by a close; None: that is not certain."""
     waiting = kept.asked.get(place_of(event))
     if not waiting or place_of(event) in kept.blind:
@@ -132,7 +166,7 @@ def answered(kept: Kept, event: Event) -> Event | None:
     request = waiting.popleft()
     if event.method == "channel.close":
         waiting.clear()
-        return request if ids_of(event) == (request.class_id, request.method_id) else None
+        return request if ids_of(event) == request.ids else None
     if event.method.rpartition("-")[0] == request.method:
         return request
     kept.blind.add(place_of(event))

@@ -35,7 +35,7 @@ PLAIN = {"x-queue-type"}
 
 
 @dataclass(slots=True)
-class Line:
+class Stores:
     """One durable queue: what must be in it, and why; what must not, and why not."""
 
     promised: dict[str, str] = field(default_factory=dict)
@@ -53,12 +53,21 @@ class Line:
     done: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class PendingGet:
+    """One that is not answered yet."""
+
+    queue: str
+    no_ack: bool
+    seq: int
+
+
 @dataclass(slots=True)
 class Remains:
     """Of one history."""
 
-    lines: dict[str, Line] = field(default_factory=dict)
-    asked: dict[Place, list[Event]] = field(default_factory=dict)
+    lines: dict[str, Stores] = field(default_factory=dict)
+    asked: dict[Place, list[PendingGet]] = field(default_factory=dict)
     tags: dict[Place, dict[int, tuple[str, str]]] = field(default_factory=dict)
     """What gets have brought, by delivery tag: queue and message."""
     settled: dict[Place, list[tuple[str, str, int]]] = field(default_factory=dict)
@@ -120,9 +129,8 @@ def transacted(fact: Passed, notes: Notes) -> None:
 def begun(fact: Passed, notes: Notes) -> None:
     """A channel begins, or is over: nothing that it did is proven any more."""
     remains, place = notes.memory(Remains), place_of(fact.event)
-    waits: list[Event] = remains.asked.pop(place, [])
-    for one in waits:
-        _unsure(remains, one.queue or "")
+    for one in remains.asked.pop(place, ()):
+        _unsure(remains, one.queue)
     for table in (remains.tags, remains.settled, remains.transactions, remains.committing):
         table.pop(place, None)
     remains.selected.discard(place)
@@ -134,7 +142,7 @@ def asked(fact: Passed, notes: Notes) -> None:
     remains, event = notes.memory(Remains), fact.event
     if remains.overrun:
         return
-    remains.asked.setdefault(place_of(event), []).append(event)
+    remains.asked.setdefault(place_of(event), []).append(PendingGet(event.queue or "", event.has("no_ack"), event.seq))
     line = remains.lines.get(event.queue or "")
     if line is not None:
         line.taker = line.taker or place_of(event)
@@ -170,11 +178,11 @@ def answered(fact: Passed, notes: Notes) -> None:
     if not waits:
         return
     request = waits.pop(0)
-    queue = request.queue or ""
+    queue = request.queue
     _prove(remains, place, queue, request.seq)
     if event.method == "basic.get-ok":
         message = event.message or ""
-        if request.has("no_ack"):
+        if request.no_ack:
             remains.settled.setdefault(place, []).append((queue, message, event.seq))
         else:
             remains.tags.setdefault(place, {})[event.delivery_tag or 0] = queue, message
@@ -212,8 +220,8 @@ def put_down(fact: Stopping, notes: Notes) -> None:
     remains.selected.clear()
 
 
-def _line(queue: Queue, remains: Remains, opened: set[str]) -> Line:
-    line = Line(gone=dict.fromkeys(remains.proven.get(queue.name, ()), NO_SETTLED))
+def _line(queue: Queue, remains: Remains, opened: set[str]) -> Stores:
+    line = Stores(gone=dict.fromkeys(remains.proven.get(queue.name, ()), NO_SETTLED))
     for copy in queue.copies.values():
         if copy.ambiguous or copy.publication is None or copy.id in remains.twice or copy.entry == DEAD:
             continue
@@ -226,7 +234,7 @@ def _line(queue: Queue, remains: Remains, opened: set[str]) -> Line:
     return line
 
 
-def _enter(line: Line, copy: Copy, queue: Queue, remains: Remains) -> None:
+def _enter(line: Stores, copy: Copy, queue: Queue, remains: Remains) -> None:
     """One message that is in the queue, or with a client."""
     assert copy.publication is not None
     if not copy.publication.persistent:
@@ -261,7 +269,7 @@ def _unsure(remains: Remains, queue: str) -> None:
             remains.lines[name].unsure = True
 
 
-def _came(line: Line, event: Event, notes: Notes) -> None:
+def _came(line: Stores, event: Event, notes: Notes) -> None:
     message = event.message or ""
     if message in line.seen or message in notes.memory(Remains).twice:
         return
@@ -276,7 +284,7 @@ def _came(line: Line, event: Event, notes: Notes) -> None:
         _in_order(line, message, event, notes)
 
 
-def _marked(line: Line, message: str, event: Event, notes: Notes) -> None:
+def _marked(line: Stores, message: str, event: Event, notes: Notes) -> None:
     if event.has("redelivered"):
         notes.exercise(MARKED)
     else:
@@ -284,7 +292,7 @@ def _marked(line: Line, message: str, event: Event, notes: Notes) -> None:
         notes.find(MARKED, event, allowed, f"{event.method} of {message}, not redelivered", line.held[message])
 
 
-def _in_order(line: Line, message: str, event: Event, notes: Notes) -> None:
+def _in_order(line: Stores, message: str, event: Event, notes: Notes) -> None:
     rank, at = line.fresh[message]
     latest, before = line.last.get(rank, (0, ""))
     if latest > at and not line.disorder:
@@ -294,7 +302,7 @@ def _in_order(line: Line, message: str, event: Event, notes: Notes) -> None:
     line.last[rank] = max((latest, before), (at, message))
 
 
-def _empty(line: Line, notes: Notes) -> None:
+def _empty(line: Stores, notes: Notes) -> None:
     """All that is there has come. What must be, and has been seen to be, shows that the rest was not kept either."""
     if line.done or line.unsure or not line.promised or set(line.promised) - set(line.seen):
         return
@@ -319,7 +327,7 @@ def missed(fact: Missing, notes: Notes) -> None:
         notes.find(rule, fact.event, allowed, f"none of them within {fact.event.args.get('waited_ms')} ms")
 
 
-def _lost(line: Line) -> Iterator[tuple[str, list[str]]]:
+def _lost(line: Stores) -> Iterator[tuple[str, list[str]]]:
     for rule in (THERE, COMMITTED):
         lost = [one for one, why in line.promised.items() if why == rule and one not in line.seen]
         if lost:
