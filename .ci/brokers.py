@@ -2,6 +2,7 @@
 
     brokers.py start [NAME...]    install what is missing, start, wait until it answers, print name and URL
     brokers.py kill [NAME...]     kill -9, and start again: what --kill of the suite takes
+    brokers.py restart [NAME...]  shut down in good order, and start again with the same data: what --restart takes
     brokers.py stop [NAME...]     stop           brokers.py status [NAME...]   which ones answer
     brokers.py url NAME           its URL, if it answers
     brokers.py pairs [NAME...]    NAME=URL of those that answer
@@ -277,6 +278,12 @@ def kill(broker: Broker) -> None:
     start(broker)
 
 
+def restart(broker: Broker) -> None:
+    """SIGTERM, as a service manager says it: RabbitMQ tells its clients and writes down what it keeps."""
+    stop(broker)
+    start(broker)
+
+
 def inner(broker: Broker) -> list[int]:
     """The processes right inside the node's namespace."""
     outer = int(broker.pid_file.read_text())
@@ -326,6 +333,7 @@ def purge(broker: Broker) -> None:
 VERBS: dict[str, Callable[[Broker], None]] = {
     "start": start,
     "kill": kill,
+    "restart": restart,
     "stop": stop,
     "status": status,
     "url": url,

@@ -228,6 +228,7 @@ async def serve(options: argparse.Namespace) -> None:
     await stop.wait()
     if control is not None:
         await control.close()
+    await server.say_goodbye()
     await server.close()
 
 

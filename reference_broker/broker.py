@@ -125,7 +125,7 @@ class Broker:
             connection.close(ConnectionException(ReplyCode.CONNECTION_FORCED, text), (0, 0))
 
     def restart(self) -> None:
-        """As if it had been killed and started again, when everybody has been cut off."""
+        """As if it had ended and been started again, when everybody has been cut off."""
         for vhost in self.vhosts.values():
             vhost.restart()
 

@@ -190,6 +190,13 @@ class ReferenceBroker:
             raise RuntimeError("only a broker that runs, and has no data directory, can play a crash")
         asyncio.run_coroutine_threadsafe(self._server.crash(), self._loop).result()
 
+    def restart(self) -> None:
+        """As if it were shut down in good order and started again: who is connected is told so (320), and what is
+        durable is left. Raises RuntimeError, as `crash` does."""
+        if self._thread is None or self._loop is None or self._server is None or self._store is not None:
+            raise RuntimeError("only a broker that runs, and has no data directory, can play a restart")
+        asyncio.run_coroutine_threadsafe(self._server.restart(), self._loop).result()
+
     def alarm(self, reason: str | None) -> None:
         """Resources are low: who publishes from now on is blocked, and told why (connection.blocked); None: no more."""
         self._inside(lambda server: server.alarm(reason))

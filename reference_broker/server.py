@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 from reference_broker.broker import Broker
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 ClockKind = Literal["real", "virtual", "elastic"]
 """Elastic is real time that can be made to pass faster."""
+SHUTDOWN = "broker forced connection closure with reason 'shutdown'"
+GOODBYE = 1.0
+"""Seconds that are left to those who have handed over much."""
 CATCHING_UP = 1_000
 """Turns at most in which what was put off is done before time passes."""
 
@@ -89,6 +93,19 @@ class Server:
         while self.peers:
             await asyncio.sleep(0)
         self.broker.restart()
+
+    async def restart(self) -> None:
+        """Tell everybody that this is the end, cut them off, and go on with what would be on disk."""
+        await self.say_goodbye()
+        await self.crash()
+
+    async def say_goodbye(self) -> None:
+        """Work off what clients have handed over, as far as that takes no time, and tell everybody that this is the
+        end."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.take_in(), GOODBYE)
+        self.broker.close_those(lambda one: True, SHUTDOWN)
+        self.flush()
 
     # -- time
 

@@ -53,7 +53,7 @@ def embedded(
 ) -> Iterator[Bench]:
     """A bench with a reference broker of its own."""
     with ReferenceBroker(clock="elastic", http_port=0, mutants=mutants, dialect=dialect, seed=seed) as broker:
-        around = Around(Admin(broker.admin_url), broker.leap, broker.crash, broker.alarm)
+        around = Around(Admin(broker.admin_url), broker.leap, broker.crash, broker.restart, broker.alarm)
         yield Bench(Target.parse(broker.url), profiles.load(dialect), around, deadline, seed, depth)
 
 

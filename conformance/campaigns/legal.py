@@ -179,7 +179,7 @@ def perform(task: Task) -> dict[str, Any]:
     begin = time.monotonic()
     nondeterminism = task.names or task.seed
     with ReferenceBroker(clock="elastic", http_port=0, nondeterminism=nondeterminism, dialect=task.dialect) as broker:
-        around = Around(Admin(broker.admin_url), broker.leap, broker.crash, broker.alarm)
+        around = Around(Admin(broker.admin_url), broker.leap, broker.crash, broker.restart, broker.alarm)
         target, profile = Target.parse(broker.url), profiles.load(task.dialect)
         guard = Guard(Pulse(target))
         tally = Tally(task, Bench(target, profile, around, DEADLINE, task.seed, DEPTH, "legal", guard))

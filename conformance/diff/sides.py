@@ -104,7 +104,7 @@ def opened(one: Named) -> Iterator[Side]:
         return
     about = " with ".join([f"reference broker as {one.dialect}", *one.mutants])
     with ReferenceBroker(clock="elastic", http_port=0, dialect=one.dialect, mutants=one.mutants) as broker:
-        around = Around(Admin(broker.admin_url), broker.leap, broker.crash, broker.alarm)
+        around = Around(Admin(broker.admin_url), broker.leap, broker.crash, broker.restart, broker.alarm)
         bench = Bench(Target.parse(broker.url), profiles.load(one.dialect), around, DEADLINE, depth="smoke")
         yield Side(about, bench, WAIT)
 

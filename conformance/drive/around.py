@@ -48,6 +48,8 @@ class Around:
     advance: Callable[[float], None] | None = None
     kill: Callable[[], None] | None = None
     """Kills the broker and starts it again; it answers when this returns."""
+    restart: Callable[[], None] | None = None
+    """Shuts the broker down in good order and starts it again; it answers when this returns."""
     alarm: Callable[[str | None], None] | None = None
     """Makes the broker run short of something, for this reason; None: no more."""
     general: int | None = None
@@ -178,6 +180,21 @@ class Around:
             raise NotOffered(str(bad)) from None
         for connection in stage.connections.values():
             connection.abort()
+
+    def revive(self, stage: Stage) -> None:
+        """The broker is shut down in good order and started again, and both are noted; the connections of the history
+        end with it. Where it was no such restart, the second is not noted, and nothing will be judged by it."""
+        assert self.restart is not None
+        stage.quiesce()
+        stage.note(events.RESTARTED, state="stopping")
+        try:
+            self.restart()
+        except BadRestart as bad:
+            raise NotOffered(str(bad)) from None
+        finally:
+            for connection in stage.connections.values():
+                connection.abort()
+        stage.note(events.RESTARTED, state="started")
 
     @contextlib.contextmanager
     def shortage(self, stage: Stage) -> Iterator[None]:

@@ -6,6 +6,8 @@ connection, or leaves one of these methods without an answer, is *down*: what it
 If a broker answers a beat slowly, the pulse waits with growing patience; late is not never.
 
 `restart` is the user's command that brings the broker back; `move` continues in another vhost. Every wait here ends.
+Where the same command is to show what the broker keeps, `restart_orderly` sees first that it is fit for that: a
+connection that was open is told of the end, and something durable that was there before is there after it.
 """
 
 from __future__ import annotations
@@ -14,13 +16,16 @@ import secrets
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from codec import methods as m
 from conformance.drive.drivers.errors import ConnectionLost, Unreachable
+from conformance.drive.drivers.marks import Marks
 from conformance.drive.drivers.raw import RawConnection
 from conformance.drive.drivers.sweep import hasty, unrecorded
 from conformance.drive.drivers.target import Target
+from conformance.history.events import Event
 
 STEPS = ("channel.open", "queue.declare", "queue.delete", "channel.close")
 CONNECTS = 5.0
@@ -96,16 +101,52 @@ class Pulse:
         BadRestart."""
         line = unrecorded(hasty(self.target, max(self.patience, CONNECTS)))
         _run("--kill", command)
+        self._ended(line, "--kill", command, "killed nothing", [])
+        self.await_after("--kill", command)
+
+    def restart_orderly(self) -> None:
+        """Runs the user's command, sees that it shuts the broker down in good order and keeps its data, and waits until
+        it answers again. Raises BadRestart."""
+        command = str(self.restart)
+        line = self._fresh_line()
+        marks = Marks.made(line, self.patience)
+        farewell: list[Event] = []
+
+        def listen() -> bool:
+            farewell.extend(line.receive(PAUSE))
+            return line.alive
+
+        _run("--restart", command, listen)
+        self._ended(line, "--restart", command, "restarted nothing", farewell)
+        self.await_after("--restart", command)
+        left = marks.taken(self._fresh_line(), self.patience)
+        if not any(event.method == "connection.close" for event in farewell):
+            raise BadRestart(
+                f"after --restart {command!r} a connection that was open before had ended without connection.close, "
+                "as a kill does. The command must shut the broker down in good order"
+            )
+        if not left:
+            raise BadRestart(
+                f"after --restart {command!r} nothing durable is there: does the command keep the broker's data?"
+            )
+
+    def _fresh_line(self) -> RawConnection:
+        try:
+            return unrecorded(hasty(self.target, max(self.patience, CONNECTS)))
+        except (Unreachable, ConnectionLost) as lost:
+            raise BadRestart(f"the broker lets nobody in ({lost})") from None
+
+    def _ended(self, line: RawConnection, option: str, command: str, did: str, said: list[Event]) -> None:
+        """Waits until this connection has ended, as the command of this option must have brought about."""
         until = time.monotonic() + ENDS
         while line.alive and time.monotonic() < until:
-            line.receive(PAUSE)
+            said += line.receive(PAUSE)
         if line.alive:
             line.abort()
             raise BadRestart(
-                f"--kill {command!r} ended, but a connection that was open before is still open. The "
-                "command killed nothing, or another broker"
+                f"{option} {command!r} ended, but a connection that was open before is still open. The "
+                f"command {did}, or another broker"
             )
-        self.await_after("--kill", command)
 
     def await_after(self, option: str, command: str) -> None:
         """Waits until the broker answers, after the user's command of this option. Raises BadRestart."""
@@ -184,22 +225,21 @@ def alarm(block: str, unblock: str, reason: str | None) -> None:
     _run(*(("--unblock", unblock) if reason is None else ("--block", block)))
 
 
-def _run(option: str, command: str) -> None:
-    """The user's command. What it says goes to a file: a broker that it leaves running would keep a pipe open."""
+def _run(option: str, command: str, meanwhile: Callable[[], bool] | None = None) -> None:
+    """The user's command, and what is done again and again until that says that it is over, or the command ends. What
+    the command says goes to a file: a broker that it leaves running would keep a pipe open."""
     with tempfile.TemporaryFile("w+") as said:
+        running = subprocess.Popen(command, shell=True, stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+        until = time.monotonic() + RESTARTS
+        while meanwhile is not None and running.poll() is None and time.monotonic() < until and meanwhile():
+            pass
         try:
-            done = subprocess.run(
-                command,
-                shell=True,
-                timeout=RESTARTS,
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
-            )
+            code = running.wait(max(0.0, until - time.monotonic()))
         except subprocess.TimeoutExpired:
+            running.kill()
+            running.wait()
             raise BadRestart(f"{option} {command!r} did not end within {RESTARTS:g} s") from None
-        if done.returncode:
+        if code:
             said.seek(0)
             last = said.read().strip().rpartition("\n")[2]
-            code = f"exit code {done.returncode}: {last or 'no words'}"
-            raise BadRestart(f"{option} {command!r} failed with {code}")
+            raise BadRestart(f"{option} {command!r} failed with exit code {code}: {last or 'no words'}")

@@ -104,6 +104,8 @@ class _Teller:
             raise Untellable("it needs a policy, which no client can set")
         elif event.kind == ev.KILLED:
             raise Untellable("it needs a broker that is killed, which no client can do")
+        elif event.kind == ev.RESTARTED:
+            raise Untellable("it needs a broker that is restarted, which no client can do")
         elif event.kind == ev.ALARM:
             raise Untellable("it needs a broker that runs short of something")
         elif event.kind == ev.KNOWN:

@@ -47,6 +47,7 @@ POLICY = "policy"  # a queue's policy changed and is in force            {queue,
 #   that it fits; it is being set or removed, and that is done
 SETTINGS = "settings"  # the broker's own setting is this, or its default   {consumer_timeout: ms | null}
 KILLED = "killed"  # the broker is killed, and has been started again after it  {}
+RESTARTED = "restarted"  # the broker is shut down in good order; it has been started again  {state: stopping | started}
 ALARM = "alarm"  # the broker is made to run short of something  {state: raising | raised | clearing | cleared}
 RIGHTS = "rights"  # what a user may do from now on: all of it in one virtual host, of one queue, or nothing at all
 #   {user, vhost, configure, write, read: pattern, or all null: may not enter, topics: {exchange: {write, read}}, tags}

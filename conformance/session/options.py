@@ -75,7 +75,12 @@ TABLE = (
     Option("depth", "how much to play: smoke, ci (default) or deep", "DEPTH"),
     Option("examples", "number of examples for each machine; overrides that of --depth", "N"),
     Option("seed", "seed of all random choices (default 0)", "N"),
-    Option("restart", "shell command that restarts the broker if it hangs or crashes", "COMMAND"),
+    Option(
+        "restart",
+        "shell command that restarts the broker if it hangs or crashes; if it shuts the broker down in good order and "
+        "keeps its data, also to judge DUR-*",
+        "COMMAND",
+    ),
     Option(
         "kill",
         "shell command that kills the broker (kill -9, no clean shutdown) and starts it again, to judge CNF-013",

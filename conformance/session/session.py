@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from conformance import __version__
-from conformance.catalogue import deviations
+from conformance.catalogue import deviations, sets
 from conformance.catalogue.profiles import BadProfile, Profile, load
 from conformance.drive import probes
 from conformance.drive.around import Around
@@ -45,6 +45,7 @@ from conformance.session.vitals import Vitals
 
 EMBEDDED = "embedded"
 MANAGEMENT, KILL, ALARM = "management API", "kill command", "alarm command"
+RESTART = "restart command"
 TOPICS = "topic permissions"
 OF_THE_API = {
     TOPICS: "/api/topic-permissions",
@@ -133,9 +134,10 @@ class Session:
         pulse = Pulse(hasty(target, under_test.deadline), under_test.deadline, options.restart)
         if options.kill is not None and under_test.embedded is None:
             beside.kill = self._killing(pulse, options.kill)
+        unfit = self._restarting(pulse, beside) if under_test.embedded is None else ""
         if options.block is not None and options.unblock is not None and under_test.embedded is None:
             beside.alarm = partial(alarm, options.block, options.unblock)
-        profile = replace(profile, refused={**profile.refused, **self._missing(beside)})
+        profile = replace(profile, refused={**profile.refused, **self._missing(beside, unfit)})
         guard = Guard(
             pulse,
             Vhosts(options.spare_vhosts, beside.admin),
@@ -168,7 +170,25 @@ class Session:
                 raise Refused(WRONG_USE, f"{bad}. The command must kill the broker and start it again.") from None
         return kill
 
-    def _missing(self, beside: Around) -> dict[str, str]:
+    def _restarting(self, pulse: Pulse, beside: Around) -> str:
+        """Whether the command that brings a broker back also shows what it keeps is tried once, where a rule is played
+        that needs it. Why it does not; empty where it does."""
+        options = self.options
+        if options.restart is None:
+            return "none was given (--restart)"
+        if self.worker != ALONE:
+            return "several processes test the broker (-n), and a restart would disturb all of them"
+        played = sets.select(options.set, options.rules, options.level)
+        if not any(RESTART in rule.needs for rule in played):
+            return "no rule was selected that needs it"
+        try:
+            pulse.restart_orderly()
+        except BadRestart as bad:
+            return str(bad)
+        beside.restart = pulse.restart_orderly
+        return ""
+
+    def _missing(self, beside: Around, unfit: str) -> dict[str, str]:
         """What was not given, or cannot be used in this run, and is therefore asked of nobody; and why."""
         missing: dict[str, str] = {}
         if beside.admin is None:
@@ -180,6 +200,8 @@ class Session:
             missing[KILL] = "none was given (--kill)"
         elif self.worker != ALONE and self.options.url is not None:
             missing[KILL] = "several processes test the broker (-n), and a kill would disturb all of them"
+        if unfit:
+            missing[RESTART] = unfit
         if beside.alarm is None:
             missing[ALARM] = "none was given (--block and --unblock)"
         elif self.worker != ALONE and self.options.url is not None:
@@ -251,7 +273,7 @@ def around(admin_url: str | None, timeout: int | None, under_test: brokers.Broke
     """The broker's management API and clock, where we have them; `timeout` is its own consumer timeout, if known."""
     embedded = under_test.embedded
     if embedded is not None:
-        return Around(Admin(embedded.admin_url), embedded.leap, embedded.crash, embedded.alarm)
+        return Around(Admin(embedded.admin_url), embedded.leap, embedded.crash, embedded.restart, embedded.alarm)
     if admin_url is None:
         return Around(general=timeout)
     admin = Admin(admin_url, under_test.target.vhost)

@@ -73,6 +73,9 @@ NAMES: Mapping[str, str] = {
     "single-active-cancelled": "a client cancels a consumer of a queue that serves one at a time",
     "priority-above-maximum": "a message has a higher priority than its queue",
     "killed-young": "the broker is killed when the queue is younger than two seconds",
+    "transient-exchange-restarted": "the broker is restarted when there is a transient exchange",
+    "transient-message-restarted": "the broker is restarted when a transient message is in a durable classic queue",
+    "delivered-restarted": "the broker is restarted when a client holds a delivery that it has not settled",
 }
 
 

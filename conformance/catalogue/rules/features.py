@@ -36,6 +36,7 @@ OPTIONAL: Mapping[str, str] = MappingProxyType(
         "x-delivery-limit": "a limit of deliveries",
         "x-consumer-timeout": "consumer timeouts by queue",
         "kill command": "a broker that can be killed and started again",
+        "restart command": "a broker that can be shut down and started again",
         "alarm command": "a broker that can be made to run short of something",
         "management API": "users whose rights are changed while they are connected",
         "topic permissions": "rights for the routing keys of a topic exchange",

@@ -44,8 +44,8 @@ class Play:
 
     @property
     def timed(self) -> bool:
-        """Is it about something that takes time?"""
-        return any(rules.get(rule).family == "TMO" for rule in self.check.rules)
+        """Is it about something that takes time, or is a restart part of it?"""
+        return any(rules.get(rule).family in ("TMO", "DUR") for rule in self.check.rules)
 
     @property
     def key(self) -> str:

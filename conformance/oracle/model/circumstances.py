@@ -17,12 +17,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from conformance.history.events import END, KILLED, MALFORMED, METHOD, RIGHTS, TO_BROKER, Event
+from conformance.history.events import END, KILLED, MALFORMED, METHOD, RESTARTED, RIGHTS, TO_BROKER, Event
 from conformance.oracle.model import narrow, octets, ranking, requesting, routing
 from conformance.oracle.model.channels import CANCELLING, CLOSED, Channel
 from conformance.oracle.model.facts import Fact, Overdue
 from conformance.oracle.model.handshake import FRAME_MIN
-from conformance.oracle.model.records import Copy, Delivery
+from conformance.oracle.model.records import OUT, WAITING, Copy, Delivery
 from conformance.oracle.topology import meeting
 
 if TYPE_CHECKING:
@@ -158,6 +158,8 @@ def _life(channel: Channel) -> str:
 def _completed(model: Model, event: Event) -> Found:
     if event.kind == KILLED:
         yield from _killed(model, event)
+    if event.kind == RESTARTED and event.args.get("state") == "stopping":
+        yield from _restarted(model)
     if event.channel == 0 and event.method and not event.method.startswith("connection."):
         yield f"connection {event.connection}", "method-on-channel-0"
     if model.topology.rights.states:
@@ -175,6 +177,18 @@ def _killed(model: Model, event: Event) -> Found:
     for queue in model.queues.values():
         if queue.declared and event.time_ns - queue.declared_ns < YOUNG:
             yield _kill(event.seq, queue), "killed-young"
+
+
+def _restarted(model: Model) -> Found:
+    if any(not one.durable and one.gone is None for one in model.topology.exchanges.values()):
+        yield EVERYWHERE, "transient-exchange-restarted"
+    for queue in model.queues.values():
+        copies = [copy for copy in queue.copies.values() if queue.durable and copy.publication is not None]
+        if any(copy.place == OUT for copy in copies):
+            yield EVERYWHERE, "delivered-restarted"
+        classic = [copy for copy in copies if queue.kind == "classic" and copy.place in (WAITING, OUT)]
+        if any(copy.publication is not None and not copy.publication.persistent for copy in classic):
+            yield EVERYWHERE, "transient-message-restarted"
 
 
 def _opened(model: Model, connection: Connection, event: Event) -> Found:

@@ -9,7 +9,7 @@ the promise.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
@@ -29,17 +29,28 @@ GET = "basic.get"
 def killed(model: Model, event: Event) -> None:
     """Everything up to here may be lost, but for what was promised."""
     promised = {
-        queue.name: [copy for copy in queue.absent() if _promised(copy)]
+        queue.name: [copy for copy in queue.absent() if promises(copy)]
         for queue in model.queues.values()
         if queue.durable
     }
+    _forget(model, event, promised)
+
+
+def stopped(model: Model, event: Event) -> None:
+    """The broker is shut down in good order. What it keeps, the family DUR knows; for all others nothing is left."""
+    _forget(model, event, {})
+
+
+def _forget(model: Model, event: Event, promised: Mapping[str, list[Copy]]) -> None:
     for connection in model.connections.values():
         if not connection.ended:
             closing.lose_connection(connection, event.seq, CAUSE)
     topology.forget_all(model.topology)
     for queue in model.queues.values():
+        for copy in queue.copies.values():
+            copy.weathered = event.kind
         if queue.durable:
-            _recover(queue, promised[queue.name], event.seq)
+            _recover(queue, promised.get(queue.name, []), event.seq)
         else:
             queue.forget()
 
@@ -56,7 +67,7 @@ def _recover(queue: Queue, promised: list[Copy], at: int) -> None:
     queue.swept(0, at)
 
 
-def _promised(copy: Copy) -> bool:
+def promises(copy: Copy) -> bool:
     """Was it confirmed, is it persistent, and has nobody taken it since?"""
     publication = copy.publication
     if publication is None or copy.fleeting or copy.queue.lossy:

@@ -6,6 +6,7 @@ points to shows the state in which the broker's frame arrived, unless its docstr
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -187,6 +188,19 @@ class Unrecovered(Fact):
 
     queue: Queue
     copies: list[Copy]
+
+
+@dataclass(slots=True)
+class Stopping(Fact):
+    """The broker is shut down in good order, and nothing is under way. This is all that was known of it."""
+
+    topology: Topology
+    queues: Mapping[str, Queue]
+
+
+@dataclass(slots=True)
+class Started(Fact):
+    """It was started again, and has been seen to be the same broker with the same data."""
 
 
 @dataclass(slots=True)

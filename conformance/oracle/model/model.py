@@ -42,7 +42,9 @@ from conformance.oracle.model.facts import (
     Parted,
     Policed,
     Silenced,
+    Started,
     StillThere,
+    Stopping,
     Unanswered,
     Unlawful,
 )
@@ -160,6 +162,8 @@ class Model:
         elif kind == events.KILLED:
             self.killed = event.seq
             crash.killed(self, event)
+        elif kind == events.RESTARTED:
+            yield from self._restarted(event)
         elif kind == events.ALARM:
             alarms.changed(self.connections.values(), event)
         elif kind == events.RIGHTS:
@@ -178,6 +182,14 @@ class Model:
             return
         policing.told(self, event)
         yield Policed(event, self.topology)
+
+    def _restarted(self, event: Event) -> Iterator[Fact]:
+        if event.args.get("state") == "started":
+            yield Started(event)
+            return
+        yield Stopping(event, self.topology, self.queues)
+        self.killed = event.seq
+        crash.stopped(self, event)
 
     def _rights(self, event: Event) -> None:
         """A user may do something else than before: in this virtual host, or of one queue, or nothing at all."""

@@ -82,6 +82,9 @@ class Copy:
     survives: int = 0
     """When the broker was killed, for the first time since it promised to keep the message or last showed it."""
 
+    weathered: str = ""
+    """How the broker has ended since it was published: the kind of the last such event, KILLED or RESTARTED."""
+
     def count(self, entry: str, settlement: Settlement | None) -> None:
         """It is returned once more."""
         self.returns += 1

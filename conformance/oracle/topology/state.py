@@ -190,11 +190,13 @@ Name = tuple[str, str]
 class Topology:
     """The tables of one history."""
 
-    __slots__ = ("exchanges", "last", "policies", "queues", "rights", "sought", "unnamed")
+    __slots__ = ("exchanges", "former", "last", "policies", "queues", "rights", "sought", "unnamed")
 
     def __init__(self) -> None:
         self.exchanges: dict[Name, Exchange] = {}
         self.queues: dict[Name, NamedQueue] = {}
+        self.former: set[Name] = set()
+        """Exchanges of which something was known before everything was forgotten."""
         self.last: dict[Actor, str] = {}
         """The queue that each channel declared last: the one that an empty name stands for. Of the latest channels."""
         self.unnamed: dict[Change, NamedQueue] = {}

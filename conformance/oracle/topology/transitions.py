@@ -158,6 +158,7 @@ def _declare_exchange(topology: Topology, actor: Actor, event: Event, change: Ch
         doubtful=present is not None and present.there_for(actor) is None,
         kind=str(event.args.get("type") or ""),
         internal=event.has("internal"),
+        opaque=(vhost, name) in topology.former,
         former=[one for one in present.bindings if one.removed is None] if present is not None else [],
     )
 
@@ -253,7 +254,8 @@ def forget_queue(topology: Topology, name: str) -> None:
 
 
 def forget_all(topology: Topology) -> None:
-    """Anybody may have changed anything."""
+    """Anybody may have changed anything. Exchanges that were there may still be, with bindings."""
+    topology.former.update(topology.exchanges)
     topology.exchanges.clear()
     topology.queues.clear()
     topology.last.clear()

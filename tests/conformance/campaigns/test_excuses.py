@@ -91,6 +91,9 @@ IMITATE = {
     "single.exclusive-joins",
     "single.exclusive-first",
     "single.waits-for-the-former",
+    "restarts.transient-exchanges-kept",
+    "restarts.transient-messages-kept",
+    "restarts.mark-lost",
 }
 """Mutants that do what an entry says, or that depth smoke does not find."""
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from conformance.drive.drivers.target import Target
 from conformance.drive.pulse import BadRestart, Pulse
 from reference_broker import ReferenceBroker
 from reference_broker.parts import HANDLERS
+from reference_broker.server import Server
 from tests.support.ports import Door
 
 
@@ -91,6 +92,88 @@ def test_a_daemon_that_the_command_leaves_behind_keeps_nobody_waiting(
     monkeypatch.setattr("conformance.drive.pulse.RESTARTS", 5.0)
     pulse = pulse_of(broker.url, restart="sleep 30 &")
     pulse.revive()
+
+
+Act = Callable[[], object]
+
+
+@pytest.fixture
+def commanded(broker: ReferenceBroker, monkeypatch: pytest.MonkeyPatch) -> Callable[[Act], Pulse]:
+    """A pulse whose command does this to the broker, within this process."""
+
+    def made(act: Act) -> Pulse:
+        def run(option: str, command: str, meanwhile: Act) -> None:
+            act()
+            meanwhile()
+
+        monkeypatch.setattr("conformance.drive.pulse._run", run)
+        return pulse_of(broker.url, restart="again")
+
+    return made
+
+
+def emptied(broker: ReferenceBroker, kept: str = "") -> Act:
+    """Restarts it in good order, but without its data; or with that of one kind."""
+
+    def forget(server: Server) -> None:
+        for name in list(server.broker.vhost.queues) if kept != "queues" else ():
+            server.broker.vhost.delete_queue(server.broker.vhost.queues[name])
+        for name in [one for one in server.broker.vhost.exchanges if one.startswith("amqpconf")]:
+            if kept != "exchanges":
+                server.broker.vhost.delete_exchange(server.broker.vhost.exchanges[name])
+
+    def act() -> None:
+        broker.restart()
+        broker._inside(forget)
+
+    return act
+
+
+def left_in(broker: ReferenceBroker) -> list[str]:
+    """The marks that are still there."""
+    assert broker._server is not None
+    vhost = broker._server.broker.vhost
+    return [name for name in (*vhost.queues, *vhost.exchanges) if name.startswith("amqpconf.mark")]
+
+
+def test_a_restart_in_good_order_is_one(broker: ReferenceBroker, commanded: Callable[[Act], Pulse]) -> None:
+    pulse = commanded(broker.restart)
+    pulse.restart_orderly()
+    assert pulse.beats()
+    assert left_in(broker) == []
+
+
+def test_a_restart_that_is_a_kill_is_none(broker: ReferenceBroker, commanded: Callable[[Act], Pulse]) -> None:
+    with pytest.raises(BadRestart, match=r"'again' .* ended without connection.close, as a kill does"):
+        commanded(broker.crash).restart_orderly()
+    assert left_in(broker) == []
+
+
+def test_a_restart_without_the_data_is_none(broker: ReferenceBroker, commanded: Callable[[Act], Pulse]) -> None:
+    with pytest.raises(BadRestart, match="nothing durable is there: does the command keep the broker's data"):
+        commanded(emptied(broker)).restart_orderly()
+
+
+@pytest.mark.parametrize("kept", ["queues", "exchanges"])
+def test_a_broker_that_loses_some_is_for_the_rules(
+    broker: ReferenceBroker, commanded: Callable[[Act], Pulse], kept: str
+) -> None:
+    commanded(emptied(broker, kept)).restart_orderly()
+    assert left_in(broker) == []
+
+
+def test_a_restart_that_restarts_nothing(commanded: Callable[[Act], Pulse], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("conformance.drive.pulse.ENDS", 0.3)
+    with pytest.raises(BadRestart, match="The command restarted nothing, or another broker"):
+        commanded(lambda: None).restart_orderly()
+
+
+def test_a_broker_that_does_not_come_back(
+    broker: ReferenceBroker, commanded: Callable[[Act], Pulse], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("conformance.drive.pulse.RESTARTS", 0.3)
+    with pytest.raises(BadRestart, match=r"does not answer within 0\.3 s after --restart 'again'"):
+        commanded(broker.stop).restart_orderly()
 
 
 def test_beats_that_take_longer_and_longer_are_slow() -> None:

@@ -53,7 +53,7 @@ class Scene:
         queue_type: str | None = None,
     ) -> Judgement:
         """Every case on a stage of its own, all judged together; on the first of its queue types, or on this one."""
-        around = Around(Admin(broker.admin_url), broker.leap, broker.crash, broker.alarm)
+        around = Around(Admin(broker.admin_url), broker.leap, broker.crash, broker.restart, broker.alarm)
         bench = Bench(Target.parse(broker.url), profiles.load(profile), around, deadline)
         total = Judgement()
         for play in self.plays:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from conformance.history.events import Event
+from conformance.history.events import RESTARTED, Event
 from conformance.oracle.model.delivering import REPLIES
 from conformance.oracle.model.facts import Delivered, Returned
 from conformance.oracle.model.records import DEAD, Copy, Publication
@@ -49,7 +49,7 @@ CHANGED_BY_DEATH = ("expiration", f"{HEADER}CC")
 def as_published(fact: Delivered, notes: Notes) -> None:
     """Each delivery of a message is the message as it was published."""
     copy, event, publication = fact.copy, fact.event, fact.copy.publication
-    if publication is None or copy.ambiguous or copy.entry == DEAD:
+    if publication is None or copy.ambiguous or copy.entry == DEAD or copy.weathered == RESTARTED:
         return
     _headers(publication, event, notes)
     change = address(publication, event) or changed(publication, event)

@@ -29,9 +29,9 @@ OF_RECOVER = GOT, CONSUMED, SPENT, *RECOVERS.values()
 
 @judges(Delivered, "RQ-008", "RQ-009")
 def redelivered_flag(fact: Delivered, notes: Notes) -> None:
-    """Set on every delivery but the first."""
+    """Set on every delivery but the first, as long as the broker does not end."""
     copy, marked = fact.copy, fact.delivery.redelivered
-    if copy.ambiguous or copy.place != WAITING:
+    if copy.ambiguous or copy.place != WAITING or copy.weathered:
         return
     if copy.seen:
         notes.exercise("RQ-008")

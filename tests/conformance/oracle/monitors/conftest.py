@@ -13,6 +13,7 @@
     - killed                    the broker was killed and started again
     - rule p ^q {"max-length":2} priority=1   this policy is set, for queues; apply_to=exchanges vhost=other operator=1
     - unrule p                  it is removed
+    - restarted stopping        the broker is shut down in good order; started: it is back, with its data
     - octets c 0100...          the client sends these octets, whatever they are
     - alarm raised            a resource alarm is raised; before it: raising, at the end: clearing, cleared
     - rights c q              the user of this connection may no longer read the queue
@@ -407,6 +408,8 @@ class Playbook:
             self._step(self._builder("").local("alarm", state=words[0]))
         elif kind == "killed":
             self._step(self._builder("").local("killed"))
+        elif kind == "restarted":
+            self._step(self._builder("").local("restarted", state=words[0]))
         elif kind == "octets":
             self._octets(words[0], bytes.fromhex(words[1]))
         elif kind == "rights":

@@ -1,0 +1,246 @@
+"""DUR: a history with a restart in its midst.
+
+A restart of a real broker takes seconds, so one scene is for many rules: what is declared, and what is in queues. What
+is to be there afterwards is asked for first, and only then used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.drive.channel import Channel
+from conformance.drive.scenes.marks import rule
+from conformance.drive.stage import SceneOver, Stage
+from conformance.drive.waiting import Hurry
+
+PREDECLARED = ("amq.direct", "amq.fanout", "amq.topic", "amq.headers")
+ROOM: Mapping[str, Any] = {"x-max-length": 1000}
+ALTERNATE = "alternate-exchange"
+COUNT, TRANSIENT, TAKEN = 9, 3, 2
+"""So many messages come to a queue; of them so many may be transient, and so many are settled."""
+
+
+Route = tuple[str, str, dict[str, Any]]
+"""An exchange, by what is special, a routing key, and properties."""
+
+
+@dataclass
+class Things:
+    """What one history declares on one connection."""
+
+    stage: Stage
+    channel: Channel
+    queues: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
+    """By what is special: name, and flags and arguments."""
+    exchanges: dict[str, tuple[str, str, dict[str, Any]]] = field(default_factory=dict)
+    """The same, with the type in between."""
+
+    def queue(self, what: str, durable: bool = True, **about: Any) -> str:
+        name, kind = self.stage.recorder.private_name(), self.stage.queue_type
+        arguments = {**({"x-queue-type": kind} if self.stage.profile.typed else {}), **about.pop("arguments", {})}
+        self.queues[what] = name, {"durable": durable, "arguments": arguments, **about}
+        self.stage.belongings.queues[name] = self.channel.connection
+        self.channel.declare(name, **self.queues[what][1])
+        return name
+
+    def exchange(self, what: str, kind: str = "direct", durable: bool = True, **about: Any) -> str:
+        name = self.stage.recorder.private_name()
+        self.exchanges[what] = name, kind, {"durable": durable, **about}
+        self.stage.belongings.exchanges[name] = None
+        self.channel.declare_exchange(name, kind, **self.exchanges[what][2])
+        return name
+
+
+@rule(
+    *("DUR-001", "DUR-002", "DUR-003", "DUR-004", "DUR-005", "DUR-006", "DUR-007", "DUR-008", "DUR-009", "DUR-010"),
+    *("DUR-011", "DUR-012", "DUR-021"),
+    queue_types=("classic",),
+    last=True,
+)
+def test_what_is_declared_and_bound(stage: Stage) -> None:
+    """Durable and transient things, some of them removed again; afterwards each is asked for, and then used. What is
+    used later was used before: only what worked then must work."""
+    if stage.around.restart is None:
+        return
+    things = Things(stage, stage.channel(connection=stage.living()))
+    routes = _declared(things)
+    things.channel.declare("", durable=True)
+    stage.quiesce()
+    made = _names_made(stage)
+    _looked_for(stage, PREDECLARED)
+    _declared_again(stage, things)
+    _published(stage, things, routes)
+    stage.around.revive(stage)
+    stage.belongings.queues.update(dict.fromkeys(made, stage.living()))
+    _looked_for(stage, PREDECLARED, things, made)
+    _declared_again(stage, things)
+    _published(stage, things, routes)
+    stage.channel(connection=stage.living()).declare("", durable=True)
+    stage.quiesce()
+    stage.belongings.queues.update(dict.fromkeys(_names_made(stage), stage.living()))
+
+
+def offered(stage: Stage, *features: str) -> bool:
+    """Have these been seen to work? What got no answer when it was tried would only spoil the rest."""
+    return not any(one in stage.profile.refused or one in stage.profile.shunned for one in features)
+
+
+def _declared(things: Things) -> list[Route]:
+    """All kinds of things. The exchanges, keys and properties by which publishes show the bindings."""
+    stage, channel = things.stage, things.channel
+    plain, full = things.queue("plain"), things.queue("with arguments", arguments=ROOM)
+    things.queue("goes with its last consumer", auto_delete=True)
+    transient = things.queue("transient", durable=False)
+    for durable in (False, True):
+        things.queue(f"exclusive {durable}", durable=durable, exclusive=True)
+    deleted = things.queue("deleted")
+    direct, other = things.exchange("direct"), things.exchange("fanout", "fanout")
+    things.exchange("transient", durable=False)
+    things.exchange("internal", "fanout", internal=True)
+    gone = things.exchange("deleted")
+    routes: list[Route] = [("direct", "a", {}), ("direct", "b", {}), ("direct", "gone", {})]
+    for queue, key in ((plain, "a"), (full, "b"), (plain, "gone"), (transient, "t"), (full, "gone")):
+        channel.bind(queue, direct, key)
+    channel.bind(full, other)
+    channel.unbind(plain, direct, "gone")
+    channel.unbind(full, direct, "gone")
+    if offered(stage, "topic exchange"):
+        channel.bind(plain, things.exchange("topic", "topic"), "a.*.#")
+        routes.append(("topic", "a.b.c", {}))
+    if offered(stage, "headers exchange"):
+        channel.bind(full, things.exchange("headers", "headers"), "", {"x-match": "any", "ink": "red"})
+        routes.append(("headers", "", {"headers": [("ink", "S", b"red")]}))
+    if offered(stage, "exchange.bind"):
+        channel.bind_exchange(other, direct, "onward")
+        routes.append(("direct", "onward", {}))
+    if offered(stage, ALTERNATE):
+        things.exchange("alternate", arguments={ALTERNATE: other})
+        routes.append(("alternate", "nowhere", {}))
+    channel.delete(deleted)
+    channel.delete_exchange(gone)
+    stage.quiesce()
+    return routes
+
+
+def _names_made(stage: Stage) -> list[str]:
+    """The queues whose names the broker chose."""
+    known = stage.belongings.queues
+    made = [
+        event.queue or "" for event in stage.events if event.method == "queue.declare-ok" and event.direction == "<"
+    ]
+    return [name for name in made if name and name not in known and name.startswith("amq.")]
+
+
+def _looked_for(stage: Stage, exchanges: Sequence[str], things: Things | None = None, made: Sequence[str] = ()) -> None:
+    """Each on a channel of its own, for what is not there costs the channel."""
+    line = stage.living()
+    for name in [*made, *(name for name, _ in (things.queues.values() if things else ()))]:
+        stage.channel(connection=line).declare(name, passive=True)
+    for name in [*exchanges, *(name for name, _, _ in (things.exchanges.values() if things else ()))]:
+        stage.channel(connection=line).find_exchange(name)
+    stage.quiesce()
+
+
+def _declared_again(stage: Stage, things: Things) -> None:
+    """What is durable and not deleted is declared just as it was."""
+    line = stage.living()
+    for what, (name, about) in things.queues.items():
+        if about["durable"] and not about.get("exclusive") and what != "deleted":
+            stage.channel(connection=line).declare(name, **about)
+    for what, (name, kind, flags) in things.exchanges.items():
+        if flags["durable"] and what != "deleted":
+            stage.channel(connection=line).declare_exchange(name, kind, **flags)
+    stage.quiesce()
+
+
+def _published(stage: Stage, things: Things, routes: Sequence[Route]) -> None:
+    """A mandatory message for each of these."""
+    publisher = stage.channel(connection=stage.living())
+    publisher.confirm()
+    stage.quiesce()
+    for what, key, properties in routes:
+        publisher.publish(key, exchange=things.exchanges[what][0], mandatory=True, properties=properties)
+        stage.confirmed(publisher)
+
+
+@rule(
+    *("DUR-013", "DUR-014", "DUR-015", "DUR-016", "DUR-017", "DUR-018", "DUR-019", "DUR-020"),
+    last=True,
+)
+def test_what_is_in_durable_queues(stage: Stage) -> None:
+    """Persistent and transient messages, large and small. Some are taken and settled, some are taken and held, one
+    transaction is committed and one is not. After the restart all are taken."""
+    if stage.around.restart is None:
+        return
+    things = Things(stage, stage.channel(connection=stage.living()))
+    plain, mixed = things.queue("plain"), things.queue("mixed")
+    stage.quiesce()
+    publisher, taker = stage.channel(connection=stage.living()), stage.channel(connection=stage.living())
+    publisher.confirm()
+    stage.quiesce()
+    for number in range(COUNT):
+        publisher.publish(plain, persistent=True, properties=_properties(number), body=_body(number))
+        publisher.publish(mixed, persistent=number % 3 != 2, properties=_properties(number), body=_body(COUNT - number))
+    stage.confirmed(publisher)
+    for queue in (plain, mixed):
+        stage.get(taker, queue, no_ack=True)
+        first, _ = stage.fetch(taker, queue, 2)
+        taker.ack(first)
+        stage.fetch(taker, queue)
+        taker.declare(queue, passive=True)
+    kept = {plain: COUNT - TAKEN, mixed: COUNT - TAKEN - (TRANSIENT if stage.queue_type == "classic" else 0)}
+    if offered(stage, "tx.select"):
+        kept[plain] += _transactions(stage, plain)
+    stage.quiesce()
+    stage.around.revive(stage)
+    reader = stage.channel(connection=stage.living())
+    for queue, count in kept.items():
+        _taken(stage, reader, queue, count)
+
+
+def _transactions(stage: Stage, queue: str) -> int:
+    """One that is committed, and one that is open when the broker ends."""
+    channel = stage.channel(connection=stage.living())
+    channel.tx_select()
+    stage.quiesce()
+    channel.publish(queue, 2, persistent=True)
+    channel.tx_commit()
+    stage.quiesce()
+    channel.publish(queue, 2, persistent=True)
+    stage.go_round(channel)
+    stage.quiesce()
+    return 2
+
+
+def _properties(number: int) -> dict[str, Any]:
+    return {
+        "content_type": "text/plain",
+        "correlation_id": f"c{number}",
+        "priority": 1,
+        "timestamp": 1_700_000_000 + number,
+        "headers": [("ink", "S", b"red"), ("number", "I", number)],
+    }
+
+
+def _body(number: int) -> bytes:
+    """Small and large ones."""
+    return bytes([65 + number]) * (number * 700 + 1)
+
+
+def _taken(stage: Stage, reader: Channel, queue: str, count: int) -> None:
+    """Takes what is there, and waits for what must be."""
+    found, hurry = 0, Hurry(stage.waiter)
+    while reader.state == "open":
+        if stage.get(reader, queue, no_ack=True) is not None:
+            found += 1
+            hurry.again()
+        elif found >= count:
+            return
+        elif hurry.over and not hurry.longer():
+            stage.waiter.give_up("drain", hurry.waited, queue=queue)
+            return
+        else:
+            hurry.wait()
+    raise SceneOver(f"{queue} cannot be read")

@@ -1,0 +1,141 @@
+"""Wrong restarts, of messages: what must be in a durable queue is not, or comes otherwise, and what must not, is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import attrgetter
+
+import codec
+from reference_broker.channel import Channel
+from reference_broker.message import PERSISTENT, Entry, Message
+from reference_broker.mutants.kinds import Mutant, changes, enter, memory, replaces
+from reference_broker.parts import Parts
+from reference_broker.queue import Queue
+from reference_broker.transaction import Transaction
+
+MUCH = 4096
+"""Octets of a body that are kept."""
+Wrong = Callable[[list[Entry]], list[Entry]]
+
+
+def leaves(name: str, says: str, *rules: str) -> Callable[[Wrong], Wrong]:
+    """The decorated function spoils what a restart has left in a queue."""
+
+    def add(spoil: Wrong) -> Wrong:
+        def restart(self: Queue) -> None:
+            Queue.restart(self)
+            left, self.ready = self.ready.entries(), self.nothing()
+            for entry in spoil(left):
+                self.ready.push(entry)
+
+        def apply(parts: Parts) -> None:
+            parts.override("queue", restart=restart)
+
+        enter(spoil, Mutant(name, says, rules, apply))
+        return spoil
+
+    return add
+
+
+def remade(entry: Entry, message: Message) -> Entry:
+    entry.message = message
+    return entry
+
+
+def without(message: Message, *names: str) -> Message:
+    return message.copy(message.exchange, message.routing_key, **dict.fromkeys(names))
+
+
+@leaves("restarts.delivered-lost", "what had been delivered is gone after a restart", "DUR-013")
+def delivered_lost(left: list[Entry]) -> list[Entry]:
+    return [entry for entry in left if not entry.redelivered]
+
+
+@leaves("restarts.last-lost", "a restart costs each queue its last message", "DUR-013", "DUR-019")
+def last_lost(left: list[Entry]) -> list[Entry]:
+    return left[:-1]
+
+
+@leaves("restarts.headers-lost", "after a restart messages have no headers", "DUR-014")
+def headers_lost(left: list[Entry]) -> list[Entry]:
+    return [remade(entry, without(entry.message, "headers")) for entry in left]
+
+
+@leaves("restarts.properties-lost", "after a restart messages have no correlation id and no timestamp", "DUR-014")
+def properties_lost(left: list[Entry]) -> list[Entry]:
+    return [remade(entry, without(entry.message, "correlation_id", "timestamp")) for entry in left]
+
+
+@leaves("restarts.bodies-cut", "a restart cuts off what bodies have beyond 4096 octets", "DUR-014")
+def bodies_cut(left: list[Entry]) -> list[Entry]:
+    return [remade(entry, _cut(entry.message)) for entry in left]
+
+
+def _cut(message: Message) -> Message:
+    body = message.body[:MUCH]
+    return Message(
+        message.exchange, message.routing_key, codec.header(0, len(body), **message.header.properties()), body
+    )
+
+
+@leaves("restarts.keys-lost", "after a restart messages have no routing key", "DUR-014")
+def keys_lost(left: list[Entry]) -> list[Entry]:
+    return [remade(entry, Message("", "", entry.message.header, entry.message.body)) for entry in left]
+
+
+@leaves("restarts.reversed", "after a restart the newest message is the first", "DUR-015")
+def reversed_order(left: list[Entry]) -> list[Entry]:
+    return left[::-1]
+
+
+@leaves("restarts.shortest-first", "after a restart short messages come before long ones", "DUR-015")
+def shortest_first(left: list[Entry]) -> list[Entry]:
+    return sorted(left, key=lambda entry: len(entry.message.body))
+
+
+@leaves("restarts.mark-lost", "after a restart nothing is marked as redelivered", "DUR-018")
+def mark_lost(left: list[Entry]) -> list[Entry]:
+    for entry in left:
+        entry.redelivered = False
+    return left
+
+
+@replaces("queue.lasts", "restarts.transient-messages-kept", "a restart keeps transient messages", "DUR-016")
+def transient_messages_kept(self: Queue, entry: Entry) -> bool:
+    return True
+
+
+@changes("restarts.settled-back", "a restart brings persistent messages back that had been settled", "DUR-017")
+def settled_back(parts: Parts) -> None:
+    def let_go(self: Queue, entry: Entry) -> None:
+        if entry.message.header.delivery_mode == PERSISTENT:
+            memory(self, "settled", list).append(entry)
+
+    def restart(self: Queue) -> None:
+        Queue.restart(self)
+        left, self.ready = [*self.ready.entries(), *memory(self, "settled", list)], self.nothing()
+        for entry in sorted(left, key=attrgetter("position")):
+            self.ready.push(entry)
+
+    parts.override("queue", let_go=let_go, restart=restart)
+
+
+@changes("restarts.committed-lost", "what transactions have published is gone after a restart", "DUR-019")
+def committed_lost(parts: Parts) -> None:
+    def commit(self: Transaction, channel: Channel) -> bool:
+        memory(channel.vhost, "committed", list).extend(message for _, message, _ in self.published)
+        return Transaction.commit(self, channel)
+
+    def lasts(self: Queue, entry: Entry) -> bool:
+        return Queue.lasts(self, entry) and entry.message not in memory(self.vhost, "committed", list)
+
+    parts.override("transaction", commit=commit)
+    parts.override("queue", lasts=lasts)
+
+
+@replaces("channel.end", "restarts.uncommitted-kept", "the end of a connection commits what is open", "DUR-020")
+def uncommitted_kept(self: Channel) -> None:
+    if self.transaction is not None:
+        for exchange, message, mandatory in self.transaction.published:
+            self.publish(exchange, message, mandatory)
+    Channel.end(self)
