@@ -128,7 +128,7 @@ class Bounded:
         if (channel, tag) not in self.consumers:
             return
         self.consumers.discard((channel, tag))
-        if not (self.consumers or self.strange or self.pending or self.asking):
+        if self.alone(channel) and not (self.consumers or self.strange or self.pending or self.asking):
             self.restless, self.beside, self.taken = channel, True, []
             self.more = self.came - self.brought
 
@@ -138,12 +138,16 @@ class Bounded:
         back = {one for one in tags if one == tag or (multiple and (one < tag or not tag))}
         tags -= back
         known = self.restless == channel or not (self.unsure or self.restless)
-        if back and known and not (self.pending or self.asking):
+        if back and known and self.alone(channel) and not (self.pending or self.asking):
             self.more += len(back) + (0 if self.restless else len(self.ready) - len(self.taken))
             self.restless, self.beside, self.taken = channel, False, []
         elif back:
-            self.restless = 0
+            self.disturb()
         self.unsure = self.unsure or bool(back)
+
+    def alone(self, channel: int) -> bool:
+        """Does no other channel hold any of it, which its end may bring back at any moment?"""
+        return not any(tags for other, tags in self.held.items() if other != channel)
 
 
 @dataclass(slots=True)

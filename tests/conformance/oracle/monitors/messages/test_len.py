@@ -137,6 +137,12 @@ LAWFUL = {
     "some come back while others take": RETURNED
     + "8 > get q \n 8 < get-ok 1 m3 q \n"
     + got("m4", "m1 redelivered", "m2 redelivered", first=3),
+    "another channel holds some, and fails": BACK.replace("1 > get q \n 1 < get-ok 2", "8 > get q \n 8 < get-ok 1")
+    + "1 > reject 1 requeue \n 8 > ack 7 \n"
+    + got("m1 redelivered", "m2 redelivered", "m4", first=2),
+    "another channel gives one back before": BACK.replace("1 > get q \n 1 < get-ok 2", "8 > get q \n 8 < get-ok 1")
+    + "8 > reject 1 requeue \n 1 > reject 1 requeue \n"
+    + got("m1 redelivered", "m2 redelivered", "m4", first=2),
     "more come back between gets": BACK
     + "1 > reject 1 requeue \n 1 > get q no_ack \n 1 < get-ok 3 m3 q \n 1 > get q no_ack \n 1 > reject 2 requeue \n"
     "1 < get-ok 4 m4 q \n" + got("m2 redelivered", first=5),
