@@ -37,7 +37,7 @@ from typing import Any, Protocol
 from conformance.catalogue.profiles import Profile, QueueSemantics
 from conformance.oracle import model, monitors
 from conformance.oracle.monitors.judge import APART, Judge, last_name
-from conformance.oracle.topology import rights
+from conformance.oracle.topology import policies, rights
 from conformance.oracle.topology import state as topology
 from conformance.oracle.verdicts import Judgement
 
@@ -153,7 +153,8 @@ def _is_frozen(cls: type) -> bool:
 @cache
 def _shapes(package: str) -> dict[type, _Shape]:
     """Every class that a state of a Judge from there may hold."""
-    names = [topology.__name__, rights.__name__, *_modules(model, _TRANSIENT), *_modules(monitors, APART), *_BESIDE]
+    tables = [one.__name__ for one in (topology, rights, policies)]
+    names = [*tables, *_modules(model, _TRANSIENT), *_modules(monitors, APART), *_BESIDE]
     found = [
         cls
         for module in map(importlib.import_module, names)

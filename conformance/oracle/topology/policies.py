@@ -44,7 +44,7 @@ def readable(pattern: str) -> bool:
         return False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Policy:
     """One policy, as it was told last; `settled`: the broker shows it, or that it is gone."""
 
@@ -96,7 +96,7 @@ class Policies:
             pattern,
             str(about.get("apply_to") or (known.apply_to if known is not None else "all")),
             int(about.get("priority") or 0),
-            definition,
+            dict(definition),
             seq,
             state in ("set", "cleared"),
             state == "cleared",

@@ -260,7 +260,7 @@ def look(stage: Stage, *queues: str) -> None:
 
 
 @rule("POLICY-012")
-def test_dead_letters(stage: Stage) -> None:
+def test_a_policy_says_where_dead_letters_go(stage: Stage) -> None:
     """By the default exchange with another key, and by an exchange of its own."""
     grave, queue, other = stage.queue(), stage.queue(), stage.queue()
     exchange = stage.exchange(grave)
