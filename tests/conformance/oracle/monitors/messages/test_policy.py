@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from conformance.oracle.monitors import Judge
+from conformance.oracle.monitors.state import decode, encode
 from tests.support.tables import test_broken, test_lawful, test_sound
 
 __all__ = ["test_broken", "test_lawful", "test_sound"]
@@ -152,3 +159,13 @@ LAWFUL = {
     + STRAYS
     + got(queue="d"),
 }
+
+
+@pytest.mark.parametrize("rule", ["POLICY-004", "POLICY-008", "POLICY-012"])
+def test_a_judge_is_put_aside_amid_policies(play: Callable[[str], Any], rule: str) -> None:
+    book = play(SOUND[rule])
+    judge = Judge(book.judge.profile)
+    for event in book.events:
+        judge.step(event)
+        judge = decode(encode(judge), judge.profile)
+    assert judge.judgement.exercised == book.exercised
