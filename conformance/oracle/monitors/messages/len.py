@@ -30,8 +30,8 @@ LEVELS = "x-max-priority"
 DROPS, REFUSES = "drop-head", ("reject-publish", "reject-publish-dlx")
 CLASSIC, QUORUM = "classic", "quorum"
 QUEUES = 64
-OVERHEAD = 8
-"""Octets beside the body that a broker would count for each message at least, if it counted any."""
+OVERHEAD, ALL_BESIDE = 8, 1024
+"""Octets beside the body that a broker would count for each message at least, if it counted any, and at most."""
 
 
 def _limit(value: object) -> int | None:
@@ -254,7 +254,7 @@ def _compare(event: Event, queue: Bounded, notes: Notes) -> None:
     seen = f"{len(found)} messages: {_list(found)}"
     lost, more = set(there) - set(found), set(found) - set(there)
     reached = queue.most is not None and queue.octets is None and queue.came > queue.most
-    bodies = queue.most is None and queue.octets is not None and not queue.refuses
+    bodies = queue.most is None and not queue.refuses and _near(queue, ALL_BESIDE)
     if more and lost and more <= queue.gone:
         notes.find(end, event, wanted, seen)
     elif more and more <= queue.gone and not queue.refuses:
@@ -269,11 +269,16 @@ def _compare(event: Event, queue: Bounded, notes: Notes) -> None:
     queue.unsure = True
 
 
+def _near(queue: Bounded, beside: int) -> bool:
+    """Would all that is there be too much, if so many octets counted beside each body?"""
+    return queue.octets is not None and queue.size() + beside * len(queue.ready) > queue.octets
+
+
 def _exercise(queue: Bounded, limit: str, end: str, reached: bool, notes: Notes) -> None:
     """Just what must be there is there: what could a wrong broker have done otherwise?"""
     if queue.gone and queue.ready:
         notes.exercise(end)
-    if queue.most is None and not queue.refuses and queue.size() + OVERHEAD * len(queue.ready) > (queue.octets or 0):
+    if queue.most is None and not queue.refuses and _near(queue, OVERHEAD):
         notes.exercise(BODIES)
     if queue.gone and not queue.refuses and queue.kind == CLASSIC:
         notes.exercise(limit, *((NO_MORE,) if reached else ()))

@@ -132,6 +132,7 @@ LAWFUL = {
     "an exchange leads to it": filled(COUNT, 3) + "@exchange x q \n" + got("m3"),
     "one is under way": filled(COUNT, 3) + "8 > publish q m4 \n" + got("m3"),
     "messages expire": filled(COUNT + " x-message-ttl=5", 3) + got(),
+    "one is lost, and its limit of octets is far away": filled("x-max-length-bytes=9000", 3) + got("m2", "m3"),
     "a quorum queue that refuses": (filled(REFUSES, 3) + got("m1", "m2", "m3")).replace("classic", "quorum"),
     "a quorum queue that has dropped more": REPLICATED + got("m3"),
     "some come back while others take": RETURNED
