@@ -36,7 +36,7 @@ from conformance.history.stopwatch import Stopwatch
 from conformance.outcome.gate import Known
 from conformance.outcome.ledger import Broker
 from conformance.outcome.reach import Reach
-from conformance.session import brokers
+from conformance.session import beforehand, brokers
 from conformance.session.exits import UNREACHABLE, WRONG_USE, Refused
 from conformance.session.hunting import Hunt
 from conformance.session.options import Options
@@ -281,6 +281,7 @@ def around(admin_url: str | None, timeout: int | None, under_test: brokers.Broke
         admin.check()
     except AdminRefused as refused:
         raise Refused(WRONG_USE, f"--broker-admin cannot be used: {refused}.") from None
+    beforehand.check(admin, under_test.target.vhost)
     return Around(admin, general=timeout)
 
 
