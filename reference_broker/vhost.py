@@ -110,8 +110,12 @@ class VirtualHost:
             else:
                 self.delete_queue(queue)
         for exchange in list(self.exchanges.values()):
-            if not exchange.durable and exchange.name in self.exchanges:
+            if not self.outlives(exchange) and exchange.name in self.exchanges:
                 self.delete_exchange(exchange)
+
+    def outlives(self, exchange: Exchange) -> bool:
+        """Is it there after a restart?"""
+        return exchange.durable
 
     def delete_everything(self) -> None:
         for queue in list(self.queues.values()):

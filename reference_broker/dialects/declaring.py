@@ -11,6 +11,8 @@ from codec.values import FieldTable
 from reference_broker.arguments import Arguments, invalid, wrong_type
 from reference_broker.dialects.kinds import Behaviour, does
 from reference_broker.errors import ConnectionException
+from reference_broker.routing import Exchange
+from reference_broker.vhost import VirtualHost
 
 BEHAVIOURS: list[Behaviour] = []
 TIMEOUT, MODE = "x-consumer-timeout", "x-queue-mode"
@@ -59,3 +61,9 @@ class LongQuorumNames(Arguments):
         super().check_quorum(method)
         if len(method.queue) > LONGEST:
             raise ConnectionException(ReplyCode.INTERNAL_ERROR, offender=(0, 0))
+
+
+@does("vhost", BEHAVIOURS, "declares.transient-exchanges-stay", "transient exchanges outlive a restart", since="4.3")
+class TransientExchangesStay(VirtualHost):
+    def outlives(self, exchange: Exchange) -> bool:
+        return True

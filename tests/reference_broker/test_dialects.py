@@ -76,6 +76,7 @@ class Noted(Parts):
 
 
 THE_DECISION_ITSELF = {
+    "restarts.transient-exchanges-kept",
     "slots.slots-in-order",
     "timeouts.classic-too",
     "timeouts.from-the-consumer",
@@ -441,3 +442,25 @@ def test_the_timeout_of_a_queue_where_channels_watch(speaking, dialect, heeded):
     client.get("x")
     client.core.move_to(client.core.clock.now + 61)
     assert bool(closes(client.read())) is heeded
+
+
+@pytest.mark.parametrize(("dialect", "expected"), [("documented", 0), *((name, 1) for name in REAL)])
+def test_what_an_earlier_consumer_of_the_tag_had(speaking, dialect, expected):
+    """Its acknowledgement frees a slot of the one that has the tag now."""
+    client = classic(speaking, dialect, *"abcd")
+    client.send(m.BasicQos(1, 0, 1, False))
+    client.consume("c", "cq")
+    client.send(m.BasicCancel(1, "c"))
+    assert len(client.consume("c", "cq")) == 1
+    assert len(bodies(client.send(m.BasicAck(1, 1)))) == expected
+    assert len(bodies(client.send(m.BasicAck(1, 2)))) == 1
+
+
+@pytest.mark.parametrize(("dialect", "stays"), [(name, name == REAL[-1]) for name in ("documented", *REAL)])
+def test_a_transient_exchange_and_a_restart(speaking, dialect, stays):
+    client = speaking(dialect)
+    client.send(m.ExchangeDeclare(1, 0, "x", "fanout"), m.ExchangeDeclare(1, 0, "y", "fanout", durable=True))
+    vhost = client.connection.vhost
+    client.core.restart()
+    assert ("x" in vhost.exchanges) is stays
+    assert "y" in vhost.exchanges

@@ -122,9 +122,11 @@ def settled_back(parts: Parts) -> None:
 
 @changes("restarts.committed-lost", "what transactions have published is gone after a restart", "DUR-019")
 def committed_lost(parts: Parts) -> None:
+    below = parts.transaction
+
     def commit(self: Transaction, channel: Channel) -> bool:
         memory(channel.vhost, "committed", list).extend(message for _, message, _ in self.published)
-        return Transaction.commit(self, channel)
+        return below.commit(self, channel)
 
     def lasts(self: Queue, entry: Entry) -> bool:
         return Queue.lasts(self, entry) and entry.message not in memory(self.vhost, "committed", list)

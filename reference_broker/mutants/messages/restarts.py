@@ -135,14 +135,10 @@ def transient_queues_kept(self: VirtualHost) -> None:
 
 
 @replaces(
-    "vhost.restart", "restarts.transient-exchanges-kept", "transient exchanges are there after a restart", "DUR-010"
+    "vhost.outlives", "restarts.transient-exchanges-kept", "transient exchanges are there after a restart", "DUR-010"
 )
-def transient_exchanges_kept(self: VirtualHost) -> None:
-    for queue in list(self.queues.values()):
-        if queue.durable:
-            queue.restart()
-        else:
-            self.delete_queue(queue)
+def transient_exchanges_kept(self: VirtualHost, exchange: Exchange) -> bool:
+    return True
 
 
 # -- what was gone before, and comes back

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import codec
 from codec import methods as m
 from reference_broker import basic, topology
 from reference_broker.channel import Channel, Fate, failed, requeued, settle_down
 from reference_broker.errors import ChannelException, precondition
 from reference_broker.message import addressed
-from reference_broker.mutants.kinds import changes, handles, memory, replaces
+from reference_broker.mutants.kinds import Mutant, changes, enter, handles, memory, replaces
 from reference_broker.parts import Parts
 from reference_broker.transaction import Transaction
 from reference_broker.unacked import Delivery
+
+Spoil = Callable[[Transaction, Channel], None]
 
 
 @changes("transactions.wrong-ack-at-commit", "a wrong acknowledgement is reported with the commit", "TX-001")
@@ -146,14 +150,32 @@ def returns_early(self: Transaction, deliveries: list[Delivery], fate: Fate) -> 
         Transaction.settle(self, deliveries, fate)
 
 
-@replaces("transaction.commit", "transactions.first-alone", "a commit carries out the first publish alone", "TX-010")
-def first_alone(self: Transaction, channel: Channel) -> bool:
+def before_commit(name: str, says: str, *rules: str) -> Callable[[Spoil], Spoil]:
+    """The decorated function spoils a transaction; then it is committed as ever."""
+
+    def add(spoil: Spoil) -> Spoil:
+        def apply(parts: Parts) -> None:
+            below = parts.transaction
+
+            def commit(self: Transaction, channel: Channel) -> bool:
+                spoil(self, channel)
+                return below.commit(self, channel)
+
+            parts.override("transaction", commit=commit)
+
+        enter(spoil, Mutant(name, says, rules, apply))
+        return spoil
+
+    return add
+
+
+@before_commit("transactions.first-alone", "a commit carries out the first publish alone", "TX-010")
+def first_alone(self: Transaction, channel: Channel) -> None:
     del self.published[1:]
-    return Transaction.commit(self, channel)
 
 
-@replaces("transaction.commit", "transactions.commit-ok-too-soon", "publishes come after tx.commit-ok", "TX-010")
-def commit_ok_too_soon(self: Transaction, channel: Channel) -> bool:
+@before_commit("transactions.commit-ok-too-soon", "publishes come after tx.commit-ok", "TX-010")
+def commit_ok_too_soon(self: Transaction, channel: Channel) -> None:
     published, self.published = self.published, []
     clock = channel.vhost.clock
 
@@ -162,13 +184,11 @@ def commit_ok_too_soon(self: Transaction, channel: Channel) -> bool:
             channel.publish(*one)
 
     clock.at(clock.now + 0.3, later)
-    return Transaction.commit(self, channel)
 
 
-@replaces("transaction.commit", "transactions.backwards", "a commit publishes the last message first", "TX-011")
-def backwards(self: Transaction, channel: Channel) -> bool:
+@before_commit("transactions.backwards", "a commit publishes the last message first", "TX-011")
+def backwards(self: Transaction, channel: Channel) -> None:
     self.published.reverse()
-    return Transaction.commit(self, channel)
 
 
 @handles(m.BasicPublish, "transactions.returned-early", "a publish in a transaction is returned at once", "TX-012")
