@@ -102,7 +102,7 @@ def published(fact: Passed, notes: Notes) -> None:
         return
     (remains.twice if message in remains.published else remains.published).add(message)
     if place_of(event) in remains.selected:
-        remains.transactions[place_of(event)].append(message)
+        remains.transactions.setdefault(place_of(event), []).append(message)
 
 
 def _give_up(remains: Remains) -> None:
