@@ -46,7 +46,9 @@ def owned(stage: Stage) -> tuple[str, Channel]:
 
 
 def leave(stage: Stage, connection: RawConnection) -> None:
-    """The client closes the connection, and waits until the broker agrees."""
+    """The client closes the connection, unless the broker has ended it, and waits until the broker agrees."""
+    if not connection.alive:
+        return
     connection.queue(m.ConnectionClose(0, 200, "done"))
     connection.flush()
     stage.waiter.settles(lambda: any(_agreed(stage, connection)))
