@@ -137,8 +137,8 @@ class Policies:
 
 def smaller(one: object, other: object) -> Any:
     """Of two numbers the smaller, of anything else the latter."""
-    numbers = [value for value in (one, other) if number(value) is not None]
-    return min(numbers) if len(numbers) == 2 else other  # type: ignore[type-var]
+    first, second = number(one), number(other)
+    return min(first, second) if first is not None and second is not None else other
 
 
 def number(value: object) -> int | None:

@@ -43,12 +43,24 @@ def fresh(stage: Stage) -> str:
     return stage.recorder.private_name()
 
 
-def put(stage: Stage, pattern: str, definition: Mapping[str, object], name: str = "", **how: object) -> str:
+def put(
+    stage: Stage,
+    pattern: str,
+    definition: Mapping[str, object],
+    name: str = "",
+    *,
+    apply_to: str = "queues",
+    priority: int = HIGH,
+    operator: bool = False,
+    vhost: str | None = None,
+) -> str:
     """Sets a policy, of this name or of a fresh one, which it tells."""
     if stage.around.admin is None:
         raise NotOffered("no management API was given, by which policies could be set")
     name = name or fresh(stage)
-    stage.around.rule(stage, name, pattern, definition, **{"priority": HIGH, **how})  # type: ignore[arg-type]
+    stage.around.rule(
+        stage, name, pattern, definition, apply_to=apply_to, priority=priority, operator=operator, vhost=vhost
+    )
     return name
 
 
