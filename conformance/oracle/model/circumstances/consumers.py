@@ -1,0 +1,117 @@
+"""Circumstances of consumers: their start, limits and end, and how what they were sent is settled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from conformance.history.events import TO_BROKER, Event
+from conformance.oracle.model import requesting
+from conformance.oracle.model.channels import CLOSED, Channel
+from conformance.oracle.model.circumstances.endings import deadlines, unopened
+from conformance.oracle.model.circumstances.places import EVERYWHERE, Found, life, on
+from conformance.oracle.model.circumstances.queues import nameless
+from conformance.oracle.model.records import Delivery
+
+if TYPE_CHECKING:
+    from conformance.oracle.model.connections import Connection
+    from conformance.oracle.model.model import Model
+
+
+def consumed(model: Model, connection: Connection, event: Event) -> Found:
+    channel, tag = connection.channels.get(event.channel), event.consumer_tag
+    if event.has("exclusive"):
+        yield EVERYWHERE, "exclusive-consumer"
+    yield from requesting.consumed(model, connection, event)
+    yield from nameless(model, connection, event)
+    if channel is None or not tag:
+        return
+    if any(one.consumer_tag == tag for one in channel.unacked.values()):
+        yield life(channel), "tag-used-again"
+        yield f"queue {event.queue}", "tag-used-again"
+        yield f"connection {connection.name}", "tag-used-again-here"
+    if tag in channel.consumers:
+        yield from on(channel, "tag-taken")
+    elif channel.consumers:
+        yield life(channel), "channel-shared"
+
+
+def cancelled(model: Model, connection: Connection, event: Event) -> Found:
+    channel, tag = connection.channels.get(event.channel), event.consumer_tag or ""
+    if channel is None:
+        return
+    if event.direction != TO_BROKER:
+        yield from deadlines(model, channel)
+        return
+    consumer, ended = channel.consumers.get(tag), channel.ended.get(tag)
+    if consumer is not None and consumer.source.single_active:
+        yield f"queue {consumer.queue}", "single-active-cancelled"
+    known = consumer or ended
+    if known is not None and known.source.deleted:
+        yield life(channel), "cancel-meets-deletion"
+        yield f"connection {connection.name}", "cancel-meets-deletion"
+    if consumer is not None and (consumer.source.fresh or consumer.source.returned or consumer.source.held):
+        yield life(channel), "cancel-amid-deliveries"
+        yield f"queue {consumer.queue}", "cancel-amid-deliveries"
+
+
+def cancel_agreed(model: Model, connection: Connection, event: Event) -> Found:
+    if event.direction == TO_BROKER:
+        yield f"connection {connection.name}", "client-cancel-ok"
+
+
+def limited(model: Model, connection: Connection, event: Event) -> Found:
+    channel = connection.channels.get(event.channel)
+    if channel is None:
+        return
+    if event.args.get("prefetch_size"):
+        yield from on(channel, "prefetch-size")
+    count = int(event.args.get("prefetch_count", 0))
+    if "global" not in event.flags and any(one.limit != count for one in channel.consumers.values()):
+        yield life(channel), "limit-changed"
+    if "global" not in event.flags and channel.shared.count:
+        yield life(channel), "limit-after-channel-limit"
+    elif "global" in event.flags and (
+        channel.getting or any(one.consumer_tag is None for one in channel.unacked.values())
+    ):
+        yield life(channel), "channel-limit-after-gets"
+
+
+def settled(model: Model, connection: Connection, event: Event) -> Found:
+    channel = connection.channels.get(event.channel)
+    if event.direction != TO_BROKER:
+        return
+    if channel is None or channel.state == CLOSED:
+        yield from unopened(model, connection, event)
+        return
+    if event.multiple and not event.delivery_tag and all(one.indeterminate for one in channel.unacked.values()):
+        yield from on(channel, "nothing-to-settle")
+        if channel.transactional:
+            yield from on(channel, "nothing-to-settle-in-transaction")
+    yield from _namesakes(channel, channel.covered(event.delivery_tag or 0, bool(event.multiple)))
+    if not model.settings.timed or "requeue" not in event.flags:
+        return
+    for delivery in channel.covered(event.delivery_tag or 0, bool(event.multiple)):
+        if delivery.stale:
+            yield life(channel), "stale-returned"
+
+
+def _namesakes(channel: Channel, settled: Iterable[Delivery]) -> Found:
+    for one in settled:
+        heir = channel.consumers.get(one.consumer_tag or "")
+        if heir is not None and one.consumer is not None and heir is not one.consumer and heir.queue == one.queue:
+            yield life(channel), "namesake-settled"
+            return
+
+
+def recovered(model: Model, connection: Connection, event: Event) -> Found:
+    channel = connection.channels.get(event.channel)
+    if channel is None:
+        return
+    if event.method == "basic.recover-async":
+        yield life(channel), "recover-async"
+    if "requeue" not in event.flags and channel.consumers:
+        yield from on(channel, "recover-without-requeue")
+    if "requeue" in event.flags and any(one.consumer_tag is None for one in channel.unacked.values()):
+        yield life(channel), "gets-recovered"
+    yield from _namesakes(channel, channel.unacked.values())

@@ -1,0 +1,58 @@
+"""Circumstances of what is published, and of frames that are no lawful content."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from conformance.history.events import TO_BROKER, Event
+from conformance.oracle.model import octets, ranking, routing
+from conformance.oracle.model.channels import CLOSED
+from conformance.oracle.model.circumstances.endings import unopened
+from conformance.oracle.model.circumstances.places import Found, life
+
+if TYPE_CHECKING:
+    from conformance.oracle.model.connections import Connection
+    from conformance.oracle.model.model import Model
+
+NO_NUMBER = re.compile(r'"(?:-?inf|nan)"')
+"""How an event has a float that is infinite, or no number."""
+
+_FLAWS: Mapping[octets.Flaw, str] = {
+    octets.TOO_LONG: "longer-body",
+    octets.MISPLACED: "misplaced-content",
+    octets.INTERRUPTED: "interrupted-content",
+    octets.OF_ANOTHER_CLASS: "other-class",
+    octets.ON_CHANNEL_0: "content-on-channel-0",
+    octets.PROPERTIES: "unreadable-properties",
+    octets.WEIGHT: "content-weight",
+}
+
+
+def published(model: Model, connection: Connection, event: Event) -> Found:
+    channel = connection.channels.get(event.channel)
+    if channel is None or channel.state == CLOSED:
+        yield from unopened(model, connection, event)
+        return
+    if '"types"' in event.arguments and NO_NUMBER.search(event.arguments):
+        yield f"connection {connection.name}", "float-without-number"
+    yield from ranking.published(model, event)
+    if "mandatory" not in event.flags or "immediate" in event.flags:
+        return
+    way = routing.route(model, channel, event.exchange or "", event.routing_key or "", event.arguments)
+    for queue in way if isinstance(way, list) else ():
+        if queue.room is not None and sum(queue.pressed.values()) >= queue.room:
+            yield f"queue {queue.name}", "mandatory-to-the-full"
+
+
+def selected(model: Model, connection: Connection, event: Event) -> Found:
+    channel = connection.channels.get(event.channel)
+    if channel is not None and channel.numbered:
+        yield life(channel), "mandatory-before-confirms"
+
+
+def malformed(model: Model, connection: Connection, event: Event) -> Found:
+    flaw = octets.flaw_of(event) if event.direction == TO_BROKER else None
+    if flaw is not None and flaw in _FLAWS:
+        yield f"connection {connection.name}", _FLAWS[flaw]
