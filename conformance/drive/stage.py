@@ -105,7 +105,9 @@ class Stage:
         channel_max: int = 0,
     ) -> RawConnection:
         """One more connection in this history; by another user, where a login is given, or into another vhost; with so
-        many channels at most, where that is less than the broker allows."""
+        many channels at most, where that is less than the broker allows. One that was not let in keeps its name."""
+        while any(event.connection == name for event in self.events):
+            name += " again"
         connection = open_connection(
             self.target_of(login, vhost),
             self.recorder,
