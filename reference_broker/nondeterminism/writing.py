@@ -23,8 +23,8 @@ HEADER = b"AMQP"
 
 WINDOW = 64
 """Only so many frames change places with each other."""
-LARGE = 1000
-"""Of more octets than so many larger pieces leave, or there would be no end to it."""
+SMALL = 0.5
+"""So often a piece is small. Another is as long as it likes, or there would be no end to it."""
 
 Cut = Callable[[bytes], tuple[bytes, bytes]]
 """What of the octets leaves now, and the rest."""
@@ -184,8 +184,9 @@ def piecemeal(free: Free) -> None:
 )
 def segments(free: Free) -> None:
     def cut(data: bytes) -> tuple[bytes, bytes]:
-        longest = free.given["largest"] if len(data) < LARGE else len(data) // 20
-        octets = free.chance.randint(1, longest)
+        small = free.chance.random() < SMALL
+        longest = min(free.given["largest"], len(data)) if small else len(data)
+        octets = free.chance.randint(1, max(longest, 1))
         return data[:octets], data[octets:]
 
     holds_back(free, cut)
