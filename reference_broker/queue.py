@@ -72,7 +72,7 @@ class Queue:
 
     def publish(self, message: Message) -> bool:
         """Take a message; False if the queue is full and refuses new ones."""
-        if self.limited and self.settings.reject_publish and self.over_limit(1, len(message.body)):
+        if self.refuses(message):
             if self.settings.dead_letter_refused:
                 self.vhost.dead(self, message, "maxlen")
             return False
@@ -85,6 +85,10 @@ class Queue:
         elif self.ring:
             self.pump()
         return True
+
+    def refuses(self, message: Message) -> bool:
+        """Is it full, and to turn away new ones?"""
+        return self.limited and self.settings.reject_publish and self.over_limit(1, len(message.body))
 
     def put_back(self, entry: Entry) -> None:
         """Return a delivered message to where it belongs now. The caller settles the queue down."""

@@ -174,7 +174,8 @@ def refuse(free: Free) -> None:
 
     def publish(self: Channel, exchange: str, message: Message, mandatory: bool) -> bool:
         queues = [] if self.confirms is None or self.transaction is not None else routed(self, exchange, message)
-        if not queues or not free.luck():
+        full = any(queue.refuses(message) for queue in queues)
+        if full or not queues or not free.luck():
             return honest(self, exchange, message, mandatory)
         for queue in queues:
             free.chance.choice((lose, arrive, arrive_late))(queue, message)

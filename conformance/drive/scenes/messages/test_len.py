@@ -106,13 +106,13 @@ def test_what_comes_back_is_too_much(stage: Stage, most: int) -> None:
 
 @rule("LEN-009", queue_types=("classic",))
 def test_room_again(stage: Stage) -> None:
-    """It refuses; one is taken, and two come; both are taken, and three come."""
-    queue, publisher, taker = stage.queue({MOST: 2, OVERFLOW: REFUSE}), confirming(stage), stage.channel()
-    for count, taken in ((4, 1), (2, 2), (3, 0)):
+    """It refuses some; all are taken, and more come than it has room for; a few are taken, and a few come."""
+    queue, publisher, taker = stage.queue({MOST: 10, OVERFLOW: REFUSE}), confirming(stage), stage.channel()
+    for count, taken in ((12, 10), (11, 3), (4, 0)):
         publisher.publish(queue, count)
         stage.confirmed(publisher)
         stage.fetch(taker, queue, taken, no_ack=True)
-    emptied(stage, taker, queue, 3)
+    emptied(stage, taker, queue, 11)
 
 
 @rule("LEN-010", queue_types=("classic",))

@@ -30,6 +30,8 @@ LEVELS = "x-max-priority"
 DROPS, REFUSES = "drop-head", ("reject-publish", "reject-publish-dlx")
 CLASSIC, QUORUM = "classic", "quorum"
 QUEUES = 64
+REFUSALS = 8
+"""A broker may refuse a publish for reasons of its own; hardly so many one after another."""
 OVERHEAD, ALL_BESIDE = 8, 1024
 """Octets beside the body that a broker would count for each message at least, if it counted any, and at most."""
 
@@ -120,11 +122,11 @@ def confirmed(fact: Confirmed, notes: Notes) -> None:
                 one.kept = event.method == "basic.ack"
         if queue is not None:
             queue.enter()
-            if queue.denied:
-                there = f"{len(queue.ready)} messages, and has room for {queue.most}"
-                allowed = f"basic.ack for {queue.denied}: {publication.routing_key} has {there}"
-                notes.find(ROOM, event, allowed, f"basic.nack {fact.number}", publication.seq)
-                queue.denied = ""
+            if len(queue.denied) >= REFUSALS:
+                there = f"at most {len(queue.ready)} messages, and has room for {queue.most}"
+                allowed = f"basic.ack for one of {_list(queue.denied)}: {publication.routing_key} has {there}"
+                notes.find(ROOM, event, allowed, f"basic.nack for all {len(queue.denied)}", publication.seq)
+                queue.denied.clear()
 
 
 @follows("basic.nack", "basic.reject")

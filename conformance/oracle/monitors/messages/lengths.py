@@ -65,8 +65,8 @@ class Bounded:
     """It has refused something because it was full."""
     reopened: bool = False
     """After that it has taken something, for which there was room again."""
-    denied: str = ""
-    """What it has refused although there was room again."""
+    denied: list[str] = field(default_factory=list)
+    """What it has refused one after another although there was room again, even if all of that is there."""
     came: int = 0
     ranks: set[int] = field(default_factory=set)
     asking: int = 0
@@ -106,9 +106,11 @@ class Bounded:
         """It refuses the newest if it is full, and then alone."""
         if full:
             self.gone.add(self.ready.pop().message)
+        if one.kept:
+            self.denied.clear()
+        elif not full and (self.denied or (self.closed and self.octets is None and not self.unsure)):
+            self.denied.append(one.message)
         if full == bool(one.kept):  # CNF-011 speaks of what it takes although it is full
-            sure = self.closed and self.octets is None and not (full or self.unsure)
-            self.denied = one.message if sure else ""
             self.unsure = True
         self.reopened = self.reopened or (self.closed and not full)
         self.closed = self.closed or full
@@ -116,6 +118,7 @@ class Bounded:
     def disturb(self) -> None:
         """Something happens to it of which nobody knows when, or how much."""
         self.unsure, self.strange, self.restless = True, True, 0
+        self.denied.clear()
 
     def join(self, channel: int, tag: str) -> None:
         """A consumer is started: what is there is not certain from now on, how much may be there is."""

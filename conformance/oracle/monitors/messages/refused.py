@@ -39,6 +39,8 @@ class Refusing:
     grave: str
     publisher: int = 0
     accepted: int = 0
+    last: int = 0
+    """The number of the last publish that it has accepted."""
     refused: OrderedDict[str, tuple[int, int]] = field(default_factory=OrderedDict)
     """When each was published, and at what time it was refused, where its dead letter has not been seen."""
 
@@ -107,12 +109,12 @@ def answered(fact: Confirmed, notes: Notes) -> None:
         queue = memory.queues.get(publication.routing_key) if not publication.exchange else None
         if queue is not None and publication.message in memory.known:
             if event.method == "basic.ack":
-                queue.accepted += 1
+                queue.accepted, queue.last = queue.accepted + 1, max(queue.last, publication.number)
                 if queue.accepted > queue.most:
                     allowed = f"basic.nack for {publication}: {publication.routing_key} has {queue.most} messages"
                     notes.find(BURIED, event, allowed, f"basic.ack {fact.number}", publication.seq)
                     del memory.queues[publication.routing_key]
-            else:
+            elif queue.accepted == queue.most and publication.number > queue.last:  # else it may have another reason
                 queue.refused[publication.message] = publication.seq, event.time_ns
         full = publication.full
         if full is None or full.kind != CLASSIC or len(publication.copies) < 2 or event.method == "basic.nack":
@@ -194,7 +196,7 @@ def missing(fact: FoundEmpty, notes: Notes) -> None:
         return
     asked = notes.memory(Lives).asked(fact.since)
     for name, queue in notes.memory(Refusals).queues.items():
-        if queue.grave != target.name or queue.connection != event.connection or queue.accepted < queue.most:
+        if queue.grave != target.name or queue.connection != event.connection:
             continue
         for message, (sent, refused_ns) in queue.refused.items():
             if asked >= refused_ns + PROMPT and not target.others(sent, fact.receiver):

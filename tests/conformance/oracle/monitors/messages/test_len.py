@@ -32,6 +32,13 @@ TWO = "1 > get q \n 1 < get-ok 1 m1 q \n 1 > get q \n 1 < get-ok 2 m2 q \n"
 BACK = filled(COUNT, 2) + TWO + "8 > publish q m3 \n 8 < ack 3 \n 8 > publish q m4 \n 8 < ack 4 \n"
 RETURNED = BACK + "1 > reject 1 requeue \n 1 > reject 2 requeue \n"
 FULL = filled(REFUSES, 3, refused="3") + "1 > get q no_ack \n 1 < get-ok 1 m1 q \n 8 > publish q m4 \n"
+TEN = filled("x-max-length=10 x-overflow=reject-publish", 11, refused="11")
+ROOMY = TEN + "".join(f"1 > get q no_ack \n 1 < get-ok {at} m{at} q \n" for at in range(1, 11))
+
+
+def tried(count: int, how: str, at: int = 12) -> str:
+    """So many more come, from this number on, and this becomes of them."""
+    return "".join(f"8 > publish q m{one} \n 8 < {how} {one} \n" for one in range(at, at + count))
 
 
 def ranked(*priorities: int) -> str:
@@ -51,6 +58,12 @@ def refusing(*, third: str = "nack") -> str:
     dead = f"{COUNT} x-overflow=reject-publish-dlx x-dead-letter-exchange= x-dead-letter-routing-key=g"
     head = f"@queue g classic \n @queue q classic {dead} \n @open 1 \n @confirming 8 \n"
     return head + "".join(f"8 > publish q m{at} \n 8 < {third if at == 3 else 'ack'} {at} \n" for at in (1, 2, 3))
+
+
+def earlier(*confirmed: int) -> str:
+    """The first of three is refused, the others are not; their confirms come in this order."""
+    head = refusing().partition("8 > publish")[0] + "".join(f"8 > publish q m{at} \n" for at in (1, 2, 3))
+    return head + "".join(f"8 < {'nack' if at == 1 else 'ack'} {at} \n" for at in confirmed)
 
 
 def death(reason: str, queue: str = "q") -> str:
@@ -106,7 +119,7 @@ BROKEN = [
     ("LEN-006", filled(BOTH, 3) + got("m1", "m2", "m3")),
     ("LEN-007", filled(REFUSES, 3, refused="3") + got("m2", "m3")),
     ("LEN-008", RETURNED + got("m1 redelivered", "m2 redelivered", "m3", "m4", first=3)),
-    ("LEN-009", FULL + "8 < nack 4 \n"),
+    ("LEN-009", ROOMY + tried(8, "nack")),
     ("LEN-010", ranked(1, 5, 3, 0) + got(of("m2", 5), of("m3", 3))),
     ("LEN-010", ranked(5, 1, 1) + got(of("m1", 5), of("m3", 1))),
     ("LEN-011", REPLICATED + got("m1", "m2", "m3")),
@@ -160,5 +173,9 @@ LAWFUL = {
     + "- wait 2 \n 1 > get g no_ack \n 1 < get-empty",
     "somebody has taken a dead letter": refusing()
     + "- wait 2 \n @consume 1 g c no_ack \n @open 2 \n 2 > get g no_ack \n 2 < get-empty",
+    "it refuses some for reasons of its own": ROOMY + tried(7, "nack"),
+    "it takes one of many": ROOMY + tried(4, "nack") + tried(1, "ack", at=16) + tried(4, "nack", at=17),
+    "it refuses another one before it is full": earlier(1, 2, 3) + "- wait 2 \n 1 > get g no_ack \n 1 < get-empty",
+    "it is told later that it refuses": earlier(2, 3, 1) + "- wait 2 \n 1 > get g no_ack \n 1 < get-empty",
     "it refuses although there is room": filled(REFUSES, 2, refused="2") + got("m1"),
 }
