@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from conformance.catalogue import rules
+from tests.support.schedule import KNOWN
 from tools.pages import house
 from tools.rooms import (
     AREAS,
@@ -167,6 +168,11 @@ def test_no_files_import_each_other_in_a_circle() -> None:
 def test_a_circle_is_found() -> None:
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": set()}) == [{"a", "b", "c"}]
     assert circles({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
+
+
+def test_files_that_take_long_are_still_there() -> None:
+    gone = [name for name in KNOWN if not name.startswith("spark ") and not (ROOT / name).exists()]
+    assert not gone, f"tests/support/seconds.json names what is gone: {', '.join(gone)}"
 
 
 def test_no_folder_is_an_attic() -> None:

@@ -1,12 +1,14 @@
 """Which worker gets which tests, and when: files stay whole, what took longest is begun first, Spark is started twice.
 
 What a file sets up for all its tests is set up once, as with `--dist loadfile`, which this takes the place of. How long
-a file took is kept in pytest's cache from one run to the next; a file that is not known yet goes by its number of
-tests. Files with tests on Spark go to two workers: a session costs ten seconds and a gigabyte.
+a file took is kept in pytest's cache from one run to the next; one that is not known goes by its number of tests. On a
+fresh clone nothing is kept yet: there `seconds.json` says how long those took that take longest. Files with tests on
+Spark go to two workers: a session costs ten seconds and a gigabyte.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter, OrderedDict
 from functools import cache
 from pathlib import Path
@@ -18,6 +20,9 @@ from xdist.scheduler import LoadScopeScheduling
 
 KEPT = "amqp/seconds"
 SESSIONS = 2
+KNOWN: dict[str, float] = json.loads((Path(__file__).parent / "seconds.json").read_text("utf-8"))
+EACH = 0.1
+"""Seconds of a test in a file of which nothing is known."""
 Unit = dict[str, bool]
 """The tests of one scope, and whether they are done."""
 
@@ -43,7 +48,7 @@ class LongestFirst(OrderedDict[str, Unit]):
         self._seconds = seconds
 
     def popitem(self, last: bool = True) -> tuple[str, Unit]:
-        longest = max(self, key=lambda name: (self._seconds.get(name, float("inf")), len(self[name])))
+        longest = max(self, key=lambda name: self._seconds.get(name, EACH * len(self[name])))
         return longest, self.pop(longest)
 
 
@@ -52,7 +57,7 @@ class Whole(LoadScopeScheduling):
 
     def __init__(self, config: pytest.Config, log: Any) -> None:
         super().__init__(config, log)
-        self.workqueue = LongestFirst(config.cache.get(KEPT, {}) if config.cache else {})
+        self.workqueue = LongestFirst({**KNOWN, **(config.cache.get(KEPT, {}) if config.cache else {})})
 
     def _split_scope(self, nodeid: str) -> str:
         return scope(nodeid)
