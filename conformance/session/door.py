@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections import Counter
 from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
@@ -278,12 +279,15 @@ class Door:
 def _put_last(items: list[pytest.Item], *, revived: bool) -> None:
     """Checks that are to be played last are so, among the places of all checks; other tests keep theirs. Machines come
     after the checks that know their rule, but before those that may cost the broker, if it is not `revived`. A hunt
-    knows what all others have reached."""
+    knows what all others have reached. Families take turns: where time runs out, each has had its share of it."""
     places = [place for place, item in enumerate(items) if CHECK in item.stash]
+    turns = Counter[str]()
 
-    def order(item: pytest.Item) -> tuple[bool, bool, bool, bool]:
+    def order(item: pytest.Item) -> tuple[bool, bool, bool, bool, int]:
         check = item.stash[CHECK]
-        return _hunts(item), check.last and not revived, not check.rules, check.last
+        family = check.rules[0].partition("-")[0] if check.rules else ""
+        turns[family] += 1
+        return _hunts(item), check.last and not revived, not check.rules, check.last, turns[family]
 
     checks = sorted((items[place] for place in places), key=order)
     for place, item in zip(places, checks, strict=True):

@@ -268,6 +268,15 @@ def test_options_come_from_the_ini_file_and_the_environment(
     done.stdout.fnmatch_lines(["broker:*profile documented (as asked)*"])
 
 
+def test_families_take_turns(pytester: pytest.Pytester, broker: ReferenceBroker) -> None:
+    """Where time runs out, none of them has had all of it."""
+    chosen = "TAG-001 or TAG-002 or ACK-001 or ACK-002"
+    done = run(pytester, f"--broker-url={broker.url}", "-k", chosen, "-vv")
+    played = re.findall(r"/test_(\w+)\.py::\S+ PASSED", done.stdout.str())
+    assert set(played) == {"ack", "tag"}
+    assert played[:4] == ["ack", "tag", "ack", "tag"]
+
+
 def test_strict_of_pytest_is_strict_of_the_gate(pytester: pytest.Pytester, broker: ReferenceBroker) -> None:
     report = pytester.path / "out"
     run(pytester, f"--broker-url={broker.url}", "-k", "TAG-001", "--strict", f"--report={report}", "-n", "1")
