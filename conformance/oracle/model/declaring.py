@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from conformance.oracle.model.channels import Channel
     from conformance.oracle.model.model import Model
 
-LENGTH, PRIORITIES = "x-max-length", "x-max-priority"
+LENGTH, PRIORITIES, TTL = "x-max-length", "x-max-priority", "x-message-ttl"
 LIMITS = frozenset(
     {
-        "x-message-ttl",
+        TTL,
         LENGTH,
         "x-max-length-bytes",
         "x-expires",
@@ -107,6 +107,7 @@ def queue_of(
         single_active=bool(arguments.get("x-single-active-consumer")),
         volatile="x-expires" in arguments,
         room=_room(arguments),
+        disturbed=TTL in arguments,
         timeout=_timeout(arguments),
         limit=_limit(profile, kind, limit),
         all_count=profile.choices.get("delivery_limit_counts") == "returns",

@@ -8,12 +8,13 @@ rest meanwhile: on the broker's own clock a few hundred milliseconds at a time, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from hypothesis import strategies as st
 
 from conformance.catalogue.profiles import Profile
 from conformance.drive.around import wait
+from conformance.drive.channel import Channel
 from conformance.drive.machines import search
 from conformance.drive.machines.alphabet import (
     Barrier,
@@ -44,6 +45,7 @@ from conformance.drive.machines.shape import APART
 from conformance.drive.machines.swarm import Alphabet, Choice, weighted
 from conformance.drive.machines.world import CONSUMERS, Command, World
 
+Fate = Literal["ack", "return", "give up"]
 REAL = 300
 """So many milliseconds at most pass at a time where the clock is not ours."""
 SWEPT = 24
@@ -190,6 +192,40 @@ class Decline:
 
 
 @dataclass(frozen=True, slots=True)
+class Follow:
+    """Some messages are sent, a few of them taken and held for a while; then they end in one way, and somebody looks
+    what is left, there and in the next queue."""
+
+    send: Send
+    channel: int
+    taken: int
+    held: int
+    fate: Fate
+    after: int
+    further: bool
+
+    def perform(self, world: World) -> None:
+        self.send.perform(world)
+        stage, queue = world.stage, world.queue(self.send.queue)
+        stage.quiesce()
+        channel = world.channel(self.channel)
+        for tag in [tag for _ in range(self.taken) if (tag := stage.get(channel, queue)) is not None]:
+            self._settle(world, channel, tag)
+        Elapse(self.after).perform(world)
+        Sweep(self.channel, self.send.queue, True).perform(world)
+        if self.further:
+            Sweep(self.channel, self.send.queue + 1, True).perform(world)
+
+    def _settle(self, world: World, channel: Channel, tag: int) -> None:
+        if self.held:
+            Elapse(self.held).perform(world)
+        if channel.state == "open" and tag in channel.unacked:
+            requeue = self.fate == "return" and world.may_return(channel, [tag])
+            channel.ack(tag) if self.fate == "ack" else channel.nack(tag, requeue=requeue)
+            world.stage.barrier(channel)
+
+
+@dataclass(frozen=True, slots=True)
 class Anew:
     """A queue that nobody uses is deleted, and declared again."""
 
@@ -234,11 +270,12 @@ _priority = st.sampled_from((None, 0, 1, 2, 3, 9, 200))
 _octets = st.sampled_from((10, 10, 0, 1, 29, 50))
 
 
+_send = (_publisher, _queue, st.integers(1, 4), _life, _priority, _octets, st.booleans(), _rarely, _rarely)
+
+
 def commands(profile: Profile, queue_type: str) -> Alphabet:
     return (
-        weighted(
-            9, Send, _publisher, _queue, st.integers(1, 4), _life, _priority, _octets, st.booleans(), _rarely, _rarely
-        ),
+        weighted(9, Send, *_send),
         weighted(3, Serve, _channel, _queue, st.integers(1, 3), st.integers(-1, 2), _rarely),
         weighted(3, Get, _channel, _queue, st.integers(1, 3), _rarely),
         weighted(5, Settle, _channel, _how, st.integers(0, 5), st.booleans(), st.booleans()),
@@ -263,6 +300,17 @@ PATIENT: Alphabet = (
     weighted(3, Linger, st.sampled_from((100, 300, 1300)), _channel, _queue, st.booleans()),
     weighted(2, Elapse, st.sampled_from((30, 100, 300))),
     weighted(4, Decline, _channel, _queue, st.booleans(), _rarely),
+    weighted(
+        6,
+        Follow,
+        st.builds(Send, *_send),
+        _channel,
+        st.sampled_from((0, 0, 1, 2)),
+        st.sampled_from((0, 0, 300)),
+        st.sampled_from(("ack", "return", "give up", "give up")),
+        st.sampled_from((0, 300, 1300)),
+        st.booleans(),
+    ),
     weighted(1, Anew, _channel, _queue),
 )
 LIFE = search.Machine(
