@@ -88,6 +88,8 @@ class Queue:
     """What the clients of its consumers announced: do they want to be notified?"""
     dead_letters: Queue | None = None
     """Where rejected messages go."""
+    heir: str = ""
+    """The name of that, whether it is there or not."""
     opaque: bool = False
     """Messages may have come into it that we do not know of."""
     declaration: Change | None = None

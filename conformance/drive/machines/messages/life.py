@@ -38,14 +38,16 @@ from conformance.drive.machines.messages.lots import (
     QUEUES,
     RANKS,
     REPLIES,
+    SERVED,
+    SINGLE,
     SPREAD,
     TRANSACTIONS,
 )
-from conformance.drive.machines.shape import APART
 from conformance.drive.machines.swarm import Alphabet, Choice, weighted
 from conformance.drive.machines.world import CONSUMERS, Command, World
 
 Fate = Literal["ack", "return", "give up"]
+RARELY = (False, False, False, False, True)
 REAL = 300
 """So many milliseconds at most pass at a time where the clock is not ours."""
 SWEPT = 24
@@ -89,7 +91,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Serve:
-    """Starts a consumer with a limit, and a priority where that is the lot."""
+    """Starts a consumer with a limit, and a priority, where consumers are the lot."""
 
     channel: int
     queue: int
@@ -98,9 +100,9 @@ class Serve:
     no_ack: bool
 
     def perform(self, world: World) -> None:
-        channel = world.channel(self.channel)
-        if world.consumers(channel) < CONSUMERS:
-            ranked = RANKS in lifetimes(world).traits and world.stage.offers("x-priority")
+        channel, traits = world.channel(self.channel), lifetimes(world).traits
+        if world.consumers(channel) < CONSUMERS and not traits.isdisjoint((SERVED, SINGLE, RANKS)):
+            ranked = RANKS in traits and world.stage.offers("x-priority")
             channel.qos(world.slots(self.limit))
             channel.consume(world.queue(self.queue), self.no_ack, arguments={"x-priority": self.rank} if ranked else {})
 
@@ -282,15 +284,15 @@ def commands(profile: Profile, queue_type: str) -> Alphabet:
         weighted(2, SettleAll, _channel, _how, st.booleans()),
         weighted(1, SettleEach, _channel, _how, _how, st.booleans()),
         weighted(2, Cancel, _channel, st.integers(0, 1)),
-        weighted(1, Recover, _channel),
         weighted(1, Purge, _channel, _queue),
-        weighted(1, Reopen, _channel, st.just(True)),
         weighted(1, Barrier, _channel),
         only(TRANSACTIONS, 2, Begin, _channel),
         only(TRANSACTIONS, 3, End, _channel, st.booleans(), st.just(False)),
         only(REPLIES, 3, Await, _publisher),
         only(REPLIES, 4, Answer, _publisher, st.integers(0, 2), st.booleans()),
         only(ENDS, 1, SettleBadly, _channel, _how, st.just("future"), st.integers(0, 2), st.just(False)),
+        only(ENDS, 1, Recover, _channel),
+        only(ENDS, 1, Reopen, _publisher, st.just(True)),
         only(ENDS, 1, Leave, _channel),
     )
 
@@ -314,6 +316,6 @@ PATIENT: Alphabet = (
     weighted(1, Anew, _channel, _queue),
 )
 LIFE = search.Machine(
-    "life", commands, (1,), Lifetimes, wide=(1,), apart=APART, small=True, patient=PATIENT, lots=LOTS
+    "life", commands, (1,), Lifetimes, wide=(1,), apart=RARELY, small=True, patient=PATIENT, lots=LOTS
 )
 assert QUEUES > 1

@@ -1,7 +1,7 @@
 """What the commands of the life machine act upon: three queues with drawn arguments, and what their features allow.
 
 Channel 0 is in confirm mode, and alone publishes unless the history is about several publishers: what a queue holds is
-certain only then. Where a feature does not exist, or does not go with the type of the queues, the history does without.
+certain only then, and mostly all are on the connection that has declared it. Where a feature does not exist, or does not go with the type of the queues, the history does without.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Lifetimes(World):
         """Addresses that requests have carried, the latest last."""
         self._arguments: dict[str, Mapping[str, Any]] = {}
         self._lined: list[str] = []
-        super().__init__(stage, replace(shape, used=frozenset()))
+        super().__init__(stage, replace(shape, used=frozenset(), behind=False))
         self._queues = self._lined
         stage.recorder.subscribe(self._listen)
 

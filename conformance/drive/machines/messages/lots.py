@@ -16,11 +16,12 @@ from conformance.drive.machines.shape import Lot, Terms
 TTL, LENGTH, OCTETS, REFUSING, DEAD = "message ttl", "length", "octets", "refusing", "dead letters"
 PRIORITIES, SINGLE, LEASE, LIMITED = "priorities", "single active", "lease", "delivery limit"
 EXPIRATION, RANKS, TRANSACTIONS = "expiration", "consumer priorities", "transactions"
-PUBLISHERS, SPREAD, REPLIES, ENDS = "several publishers", "fanout", "replies", "ends"
+PUBLISHERS, SPREAD, REPLIES, ENDS, SERVED = "several publishers", "fanout", "replies", "ends", "consumers"
 OF_QUEUES = (TTL, LENGTH, OCTETS, REFUSING, DEAD, PRIORITIES, SINGLE, LEASE, LIMITED)
-OF_CLIENTS = (EXPIRATION, RANKS, TRANSACTIONS, PUBLISHERS, SPREAD, REPLIES, ENDS)
+OF_CLIENTS = (EXPIRATION, RANKS, TRANSACTIONS, PUBLISHERS, SPREAD, REPLIES, ENDS, SERVED)
 TRAITS = (*OF_QUEUES, *OF_CLIENTS)
-MOST_TRAITS = 4
+DRAWN = (*TRAITS, TTL, LENGTH, REFUSING, DEAD, DEAD, PRIORITIES, EXPIRATION, SERVED)
+LEAST_TRAITS, MOST_TRAITS = 2, 5
 QUEUES = 3
 LONG, HOURS = 60_000, 7_200_000
 """Milliseconds that no history lasts."""
@@ -86,7 +87,7 @@ _drawn = st.fixed_dictionaries(
 )
 LOTS: st.SearchStrategy[Lot] = st.builds(
     _lot,
-    st.lists(st.sampled_from(TRAITS), min_size=1, max_size=MOST_TRAITS, unique=True),
+    st.lists(st.sampled_from(DRAWN), min_size=LEAST_TRAITS, max_size=MOST_TRAITS),
     st.sampled_from(WAYS),
     st.tuples(*(_drawn for _ in range(QUEUES))),
     st.lists(

@@ -16,7 +16,8 @@ from typing import Any
 EXCHANGE, KEY = "x-dead-letter-exchange", "x-dead-letter-routing-key"
 TTL, LENGTH, LIMIT = "x-message-ttl", "x-max-length", "x-delivery-limit"
 REJECTED, EXPIRED, MAXLEN, RETURNED = "rejected", "expired", "maxlen", "delivery_limit"
-PLAIN = frozenset({EXCHANGE, KEY, TTL, LENGTH, LIMIT, "x-queue-type"})
+OCTETS, LEVELS = "x-max-length-bytes", "x-max-priority"
+PLAIN = frozenset({EXCHANGE, KEY, TTL, LENGTH, OCTETS, LIMIT, LEVELS, "x-single-active-consumer", "x-queue-type"})
 MILLISECOND = 1_000_000
 STEPS = 4
 """So many deaths are followed between two sightings."""
@@ -131,8 +132,10 @@ class Graves:
 def _cause(place: Place, mortal: Mortal, *, fresh: bool) -> str | None:
     """The one reason for which it may leave this queue by itself; None: there is none, or several."""
     causes = [EXPIRED] if place.number(TTL) is not None or (fresh and mortal.expiration is not None) else []
-    causes += [MAXLEN] if place.number(LENGTH) is not None and fresh else []
+    causes += [MAXLEN] if (place.number(LENGTH), place.number(OCTETS)) != (None, None) else []
     limit = place.number(LIMIT)
+    if limit is not None and mortal.failures and not fresh:
+        return None  # nobody counts how often it was given back since it came here
     causes += [RETURNED] if limit is not None and fresh and mortal.failures > limit else []
     return causes[0] if len(causes) == 1 else None
 

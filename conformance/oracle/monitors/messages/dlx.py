@@ -17,9 +17,11 @@ from conformance.oracle.monitors.messages.deaths import (
     GIVEN_UP,
     HELD,
     LENGTH,
+    LEVELS,
     MAXLEN,
     MESSAGES,
     MILLISECOND,
+    OCTETS,
     PLAIN,
     QUEUES,
     REJECTED,
@@ -42,6 +44,7 @@ from conformance.oracle.monitors.table import follows, judges
 OF_REASON = {REJECTED: "DLX-001", EXPIRED: "DLX-002", MAXLEN: "DLX-003", RETURNED: "DLX-004"}
 ADDRESS, COUNTS, FIELDS, FIRST, EXPIRATION = "DLX-005", "DLX-006", "DLX-007", "DLX-008", "DLX-009"
 COPIES, ENDLESS, ON_AND_ON, SETTLED = "DLX-010", "DLX-011", "DLX-012", "DLX-013"
+LOSING = frozenset({LENGTH, OCTETS})
 PROMPT, SECONDS = 1_000 * MILLISECOND, 2
 """After this a dead letter has arrived; and what the broker's wall clock may differ by."""
 SEEN = (*OF_REASON.values(), ADDRESS, COUNTS, FIELDS, FIRST, EXPIRATION, COPIES, ENDLESS, ON_AND_ON, SETTLED)
@@ -321,7 +324,7 @@ def missing(fact: FoundEmpty, notes: Notes) -> None:
 def _absent(fact: FoundEmpty, message: str, mortal: Mortal, graves: Graves, notes: Notes) -> None:
     name = fact.queue.name
     asked, final = notes.memory(Lives).asked(fact.since), graves.places.get(name)
-    if final is None or LENGTH in final.arguments or not PLAIN.issuperset(final.arguments):
+    if final is None or not (LOSING.isdisjoint(final.arguments) and PLAIN.issuperset(final.arguments)):
         return
     if mortal.fate == ACKED and 0 < mortal.died_ns < asked - PROMPT and _could_bury(mortal, name, graves):
         mortal.over = True
@@ -356,7 +359,8 @@ def _due(mortal: Mortal, steps: list[Step], graves: Graves) -> int:
             time = mortal.died_ns
         elif step.reason == EXPIRED:
             later = (place.number(TTL) or 0) * MILLISECOND
-            time = _expired(mortal, place, graves) if step is steps[0] else time + later
+            ranked = LEVELS in place.arguments  # one that outranks it may stand in its way
+            time = 0 if ranked else _expired(mortal, place, graves) if step is steps[0] else time + later
         elif step.reason == MAXLEN:
             time = _pushed(mortal, place, graves)
         else:
@@ -369,7 +373,7 @@ def _due(mortal: Mortal, steps: list[Step], graves: Graves) -> int:
 def _expired(mortal: Mortal, place: Place, graves: Graves) -> int:
     """In its first queue, where nobody has taken it, and all live equally long, so that none stands in its way."""
     others = [graves.messages.get(one) for one in place.came]
-    if mortal.seen or any(one is None or one.expiration != mortal.expiration for one in others):
+    if mortal.seen or LEVELS in place.arguments or any(one is None or one.expiration != mortal.expiration for one in others):
         return 0
     lives = [place.number(TTL), int(mortal.expiration) if (mortal.expiration or "").isdecimal() else None]  # type: ignore[arg-type]
     known = [life for life in lives if life is not None]
@@ -379,7 +383,7 @@ def _expired(mortal: Mortal, place: Place, graves: Graves) -> int:
 def _pushed(mortal: Mortal, place: Place, graves: Graves) -> int:
     """When so many had come behind it that there was no room for it any more."""
     most, others = place.number(LENGTH), [graves.messages.get(one) for one in place.came]
-    if most is None or any(one is None or one.seen or not one.certain_ns for one in others):
+    if most is None or LEVELS in place.arguments or any(one is None or one.seen or not one.certain_ns for one in others):
         return 0
     behind = sorted(one.certain_ns for one in others if one is not None and one.sent > mortal.sent)
     return behind[most - 1] if 0 < most <= len(behind) else 0
