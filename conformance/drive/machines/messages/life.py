@@ -7,7 +7,7 @@ rest meanwhile: on the broker's own clock a few hundred milliseconds at a time, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 from hypothesis import strategies as st
@@ -198,8 +198,9 @@ class Follow:
     """Some messages are sent, a few of them taken and held for a while; then they end in one way, and somebody looks
     what is left, there and in the next queue."""
 
-    send: Send
+    sends: tuple[Send, ...]
     channel: int
+    queue: int
     taken: int
     held: int
     fate: Fate
@@ -207,16 +208,17 @@ class Follow:
     further: bool
 
     def perform(self, world: World) -> None:
-        self.send.perform(world)
-        stage, queue = world.stage, world.queue(self.send.queue)
+        stage, queue = world.stage, world.queue(self.queue)
+        for send in self.sends:
+            replace(send, queue=self.queue).perform(world)
         stage.quiesce()
         channel = world.channel(self.channel)
         for tag in [tag for _ in range(self.taken) if (tag := stage.get(channel, queue)) is not None]:
             self._settle(world, channel, tag)
         Elapse(self.after).perform(world)
-        Sweep(self.channel, self.send.queue, True).perform(world)
+        Sweep(self.channel, self.queue, True).perform(world)
         if self.further:
-            Sweep(self.channel, self.send.queue + 1, True).perform(world)
+            Sweep(self.channel, self.queue + 1, True).perform(world)
 
     def _settle(self, world: World, channel: Channel, tag: int) -> None:
         if self.held:
@@ -267,12 +269,12 @@ def only(trait: str, weight: int, kind: type[Command], *arguments: st.SearchStra
 _channel, _queue, _publisher = st.sampled_from((1, 1, 2)), st.sampled_from((0, 0, 0, 1, 1, 2)), st.integers(0, 2)
 _rarely = st.sampled_from((False, False, False, True))
 _how = st.sampled_from(("ack", "nack", "reject"))
-_life = st.sampled_from((None, 0, 50, 50, 150, LONG))
+_life = st.sampled_from((None, 0, 50, 50, 150, 400, LONG))
 _priority = st.sampled_from((None, 0, 1, 2, 3, 9, 200))
 _octets = st.sampled_from((10, 10, 0, 1, 29, 50))
 
 
-_send = (_publisher, _queue, st.integers(1, 4), _life, _priority, _octets, st.booleans(), _rarely, _rarely)
+_send = (_publisher, _queue, st.sampled_from((1, 2, 3, 4, 7)), _life, _priority, _octets, st.booleans(), _rarely, _rarely)
 
 
 def commands(profile: Profile, queue_type: str) -> Alphabet:
@@ -303,14 +305,15 @@ PATIENT: Alphabet = (
     weighted(2, Elapse, st.sampled_from((30, 100, 300))),
     weighted(4, Decline, _channel, _queue, st.booleans(), _rarely),
     weighted(
-        6,
+        9,
         Follow,
-        st.builds(Send, *_send),
+        st.lists(st.builds(Send, *_send), min_size=1, max_size=3).map(tuple),
         _channel,
+        _queue,
         st.sampled_from((0, 0, 1, 2)),
         st.sampled_from((0, 0, 300)),
         st.sampled_from(("ack", "return", "give up", "give up")),
-        st.sampled_from((0, 300, 1300)),
+        st.sampled_from((0, 100, 300, 1300)),
         st.booleans(),
     ),
     weighted(1, Anew, _channel, _queue),

@@ -51,7 +51,9 @@ def declared(fact: Passed, notes: Notes) -> None:
     if EXCHANGE in arguments:
         _feed(limits, arguments)
     found = _bounded(event.connection, arguments)
-    anew = name and not known and fact.topology.queue(fact.connection.vhost, name) is None
+    there = fact.topology.queue(fact.connection.vhost, name)
+    gone = there is not None and there.gone is not None and there.gone.known > 0 and name in limits.deleted
+    anew = name and (gone or (there is None and known is None))
     fed = not limits.fed.isdisjoint(("", name))
     if found is None or fact.topology.policies or fed or not anew or event.has("auto_delete"):
         return
@@ -207,8 +209,13 @@ def disturbed(fact: Passed, notes: Notes) -> None:
 
 @follows("queue.bind", "queue.delete")
 def rearranged(fact: Passed, notes: Notes) -> None:
-    """Other messages may come, or all may go. The empty name stands for any of them."""
-    for name, queue in notes.memory(Limits).by_queue.items():
+    """Other messages may come, or all may go. The empty name stands for any of them. A queue that nobody uses when it
+    is deleted may be declared anew."""
+    event, limits = fact.event, notes.memory(Limits)
+    queue = limits.by_queue.get(event.queue or "")
+    if event.method == "queue.delete" and queue is not None and queue.idle() and not event.has("no_wait"):
+        limits.deleted.add(event.queue or "")
+    for name, queue in limits.by_queue.items():
         if fact.event.queue in (name, "", None):
             queue.disturb()
 

@@ -128,14 +128,17 @@ class Bounded:
         """This channel has found nothing there. If nothing is under way either, all is certain again, whatever has
         happened before. What the channel has given back itself had come back by then."""
         self.ready, self.taken, self.restless = [], [], 0
-        under_way = self.pending or self.asking or self.consumers or any(self.held.values())
-        if self.foreign or under_way or not self.returning <= {channel}:
+        if self.foreign or not self.idle() or not self.returning <= {channel}:
             return
         self.returning.clear()
         self.unsure = self.strange = self.beside = self.crowded = self.closed = self.reopened = False
         self.gone, self.ranks, self.held = set(), set(), {}
         self.came = self.brought = self.more = 0
         self.denied = ""
+
+    def idle(self) -> bool:
+        """Does nobody hold any of it, and is nothing under way?"""
+        return not (self.pending or self.asking or self.consumers or any(self.held.values()))
 
     def join(self, channel: int, tag: str, *, automatic: bool) -> None:
         """A consumer is started: what is there is not certain from now on, how much may be there is."""
@@ -189,6 +192,8 @@ class Limits:
     asked: dict[Place, tuple[str, bool]] = field(default_factory=dict)
     purged: dict[Place, list[str]] = field(default_factory=dict)
     """What a channel has asked to be emptied."""
+    deleted: set[str] = field(default_factory=set)
+    """Those that were deleted while nobody used them."""
     fed: set[str] = field(default_factory=set)
     """Queues into which dead letters may come; the empty name stands for any."""
 
