@@ -248,11 +248,12 @@ def _unknown(event: Event, queue: Queue, former: Copy | None) -> Copy:
 
 def _another(copy: Copy, queue: Queue, died: Collection[str]) -> bool:
     """Has the delivered message died on its way here, so that it is not, or may not be, the copy that is known? It may
-    have come back to its queue, or come from another queue that had it as well."""
+    have come back to its queue, which has lost or refused it, or come from another queue that had it as well."""
     fresh = copy.publication is not None and '"x-death"' not in copy.publication.content
     if copy.ambiguous or _stranger(copy) or (fresh and not _elsewhere(copy, queue).isdisjoint(died)):
         return True
-    return queue.name in died and (copy.place == GONE or (copy.place == WAITING and copy.fleeting and fresh))
+    may_leave = copy.fleeting or (copy.publication is not None and copy.publication.verdict == "basic.nack")
+    return queue.name in died and (copy.place == GONE or (copy.place == WAITING and may_leave and fresh))
 
 
 def _stranger(copy: Copy) -> bool:

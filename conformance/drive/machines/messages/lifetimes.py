@@ -7,10 +7,11 @@ certain only then, and mostly all are on the connection that has declared it. Wh
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from conformance.catalogue import deviations
 from conformance.drive.channel import Channel
 from conformance.drive.machines.messages.lots import FANOUT, KEY, PUBLISHERS
 from conformance.drive.machines.shape import Shape
@@ -23,6 +24,9 @@ CLASSIC_ALONE = frozenset({"x-max-priority", "x-max-length-bytes", "x-expires"})
 """Quorum queues have no such priorities, and need not count octets or look for their end as classic ones do."""
 QUORUM_ALONE = frozenset({"x-delivery-limit"})
 DEAD = "x-dead-letter-exchange"
+FATAL = {"single-active-cancelled": "x-single-active-consumer"}
+"""Circumstances in which queues of some versions fail for good, and what brings them about. Directed checks show it; a
+machine that meets it all the time sees nothing else."""
 
 
 class Lifetimes(World):
@@ -61,12 +65,19 @@ class Lifetimes(World):
         found = {name: value for name, value in terms.items() if name not in other and name not in lasting}
         if stage.queue_type == "quorum":
             found.pop("x-overflow", None)
+        for name in self._fatal():
+            found.pop(name, None)
         heir = found.pop(KEY, None)
         if heir == FANOUT:
             found[DEAD] = self._names_graveyard()
         elif heir is not None:
             found[KEY] = self._lined[heir]
         return {name: value for name, value in found.items() if stage.offers(name)}
+
+    def _fatal(self) -> Iterator[str]:
+        known = self.stage.profile.deviations
+        circumstances = {one.where for one in deviations.load(known)} if known in deviations.NAMES else set()
+        return (argument for where, argument in FATAL.items() if where in circumstances)
 
     def _names_graveyard(self) -> str:
         return f"{self._lined[1]}.graves"
