@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from conformance.oracle.model.channels import OPEN, Channel
+
 EXCHANGE, KEY = "x-dead-letter-exchange", "x-dead-letter-routing-key"
 TTL, LENGTH, LIMIT = "x-message-ttl", "x-max-length", "x-delivery-limit"
 REJECTED, EXPIRED, MAXLEN, RETURNED = "rejected", "expired", "maxlen", "delivery_limit"
@@ -81,6 +83,8 @@ class Mortal:
     """When it was certainly in its first queue."""
     died_ns: int = 0
     """When the broker had certainly taken the rejection."""
+    by: Channel | None = None
+    """The channel on which it was settled."""
     failures: int = 0
     """How often it was rejected back into the queue."""
     seen: set[str] = field(default_factory=set)
@@ -89,6 +93,10 @@ class Mortal:
     """The queue, the reason and the exchange of its first death."""
     rekeyed: bool = False
     over: bool = False
+
+    def undecided(self) -> bool:
+        """Has the broker perhaps not taken what the client said of it, before the channel ended?"""
+        return self.fate == GIVEN_UP and not self.died_ns and self.by is not None and self.by.state != OPEN
 
 
 @dataclass(slots=True)

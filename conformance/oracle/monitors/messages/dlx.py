@@ -136,7 +136,9 @@ def settled(fact: Passed, notes: Notes) -> None:
             continue
         if channel.transactional or channel.state != OPEN or channel.indeterminate:
             known[delivery.message] = None
-        elif event.method == "basic.ack":
+            continue
+        mortal.by = channel
+        if event.method == "basic.ack":
             mortal.fate = ACKED
         elif not event.has("requeue"):
             mortal.fate = GIVEN_UP
@@ -200,6 +202,9 @@ def _judge(event: Event, mortal: Mortal, queue: str, content: Any, graves: Grave
     """A dead letter: what it tells, beside what has happened."""
     headers = content.get("headers") or {}
     told = tuple(_death(one) for one in table_of(headers))
+    if mortal.undecided():
+        mortal.over = True
+        return
     if queue == mortal.queue and told == mortal.deaths and mortal.fate != GIVEN_UP:
         return  # it was given back
     if mortal.fate == ACKED and mortal.died_ns and told != mortal.deaths:
