@@ -46,7 +46,7 @@ from conformance.drive.machines.messages.lots import (
 from conformance.drive.machines.swarm import Alphabet, Choice, weighted
 from conformance.drive.machines.world import CONSUMERS, Command, World
 
-Fate = Literal["ack", "return", "give up"]
+Fate, Before = Literal["ack", "return", "give up"], Literal["", "swept", "purged"]
 RARELY = (False, False, False, False, True)
 REAL = 300
 """So many milliseconds at most pass at a time where the clock is not ours."""
@@ -60,7 +60,7 @@ def lifetimes(world: World) -> Lifetimes:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Publishes some messages in one write; with a time to live, a priority or a question where that is the lot."""
+    """Publishes some messages in one write; with a time to live or a priority, or as requests, where that is the lot."""
 
     channel: int
     queue: int
@@ -71,7 +71,7 @@ class Send:
     persistent: bool
     mandatory: bool
     special: bool
-    """To all queues, and as a request."""
+    """To all queues."""
 
     def perform(self, world: World) -> None:
         lives = lifetimes(world)
@@ -80,7 +80,7 @@ class Send:
             properties["expiration"] = str(self.life)
         if self.priority is not None and PRIORITIES in lives.traits:
             properties["priority"] = self.priority
-        if self.special and REPLIES in lives.traits and lives.asks(channel):
+        if REPLIES in lives.traits and self.octets and lives.asks(channel):
             properties["reply_to"] = ADDRESSES
         exchange = ""
         if self.special and SPREAD in lives.traits:
@@ -114,7 +114,7 @@ class Await:
     channel: int
 
     def perform(self, world: World) -> None:
-        channel = world.channel(self.channel)
+        channel = lifetimes(world).publisher(self.channel)
         view = channel.view
         free = view is not None and not any(one.queue == ADDRESSES for one in view.consumers.values())
         if free and world.stage.offers("direct reply-to"):
@@ -195,30 +195,36 @@ class Decline:
 
 @dataclass(frozen=True, slots=True)
 class Follow:
-    """Some messages are sent, a few of them taken and held for a while; then they end in one way, and somebody looks
-    what is left, there and in the next queue."""
+    """Some messages are sent, to a queue that may have been emptied before. A few are taken, held for a while, and end in
+    one way; then likewise in the next queue, where some may have come as dead letters. At last somebody looks what is
+    left anywhere."""
 
     sends: tuple[Send, ...]
     channel: int
     queue: int
+    before: Before
+    depth: int
     taken: int
     held: int
     fate: Fate
     after: int
-    further: bool
 
     def perform(self, world: World) -> None:
-        stage, queue = world.stage, world.queue(self.queue)
+        stage = world.stage
+        if self.before == "purged":
+            world.channel(self.channel).purge(world.queue(self.queue))
+        if self.before:
+            Sweep(self.channel, self.queue, True).perform(world)
         for send in self.sends:
             replace(send, queue=self.queue).perform(world)
         stage.quiesce()
-        channel = world.channel(self.channel)
-        for tag in [tag for _ in range(self.taken) if (tag := stage.get(channel, queue)) is not None]:
-            self._settle(world, channel, tag)
-        Elapse(self.after).perform(world)
-        Sweep(self.channel, self.queue, True).perform(world)
-        if self.further:
-            Sweep(self.channel, self.queue + 1, True).perform(world)
+        for place in range(self.queue, self.queue + self.depth):
+            channel, queue = world.channel(self.channel), world.queue(place)
+            for tag in [tag for _ in range(self.taken) if (tag := stage.get(channel, queue)) is not None]:
+                self._settle(world, channel, tag)
+            Elapse(self.after).perform(world)
+        for place in range(self.queue, self.queue + self.depth + 1):
+            Sweep(self.channel, place, True).perform(world)
 
     def _settle(self, world: World, channel: Channel, tag: int) -> None:
         if self.held:
@@ -310,11 +316,12 @@ PATIENT: Alphabet = (
         st.lists(st.builds(Send, *_send), min_size=1, max_size=3).map(tuple),
         _channel,
         _queue,
+        st.sampled_from(("", "swept", "swept", "purged")),
+        st.sampled_from((1, 1, 2)),
         st.sampled_from((0, 0, 1, 2)),
         st.sampled_from((0, 0, 300)),
         st.sampled_from(("ack", "return", "give up", "give up")),
         st.sampled_from((0, 100, 300, 1300)),
-        st.booleans(),
     ),
     weighted(1, Anew, _channel, _queue),
 )

@@ -92,7 +92,7 @@ _drawn = st.fixed_dictionaries(
 LOTS: st.SearchStrategy[Lot] = st.builds(
     _lot,
     st.lists(st.sampled_from(DRAWN), min_size=LEAST_TRAITS, max_size=MOST_TRAITS),
-    st.sampled_from(("", "", "", *UNREST)),
+    st.sampled_from((*("",) * 7, *UNREST)),
     st.sampled_from(WAYS),
     st.tuples(*(_drawn for _ in range(QUEUES))),
     st.lists(

@@ -115,6 +115,10 @@ class Graves:
         found = self.bound.get(place.exchange or "", [])
         return found[0] if len(found) == 1 else None
 
+    def alone(self, mortal: Mortal) -> bool:
+        """Is there certainly no other copy of it anywhere?"""
+        return not (mortal.carbon or mortal.blind) and all(len(queues) == 1 for queues in self.bound.values())
+
     def way(self, mortal: Mortal, until: str) -> list[Step] | None:
         """The deaths from where it was seen last until it comes to this queue; None: that is not known."""
         steps: list[Step] = []

@@ -207,6 +207,11 @@ def _judge(event: Event, mortal: Mortal, queue: str, content: Any, graves: Grave
         return
     if queue == mortal.queue and told == mortal.deaths and mortal.fate != GIVEN_UP:
         return  # it was given back
+    if graves.alone(mortal) and not _goes_on(mortal.deaths, told):
+        mortal.over = True
+        allowed = f"{_words(mortal.deaths)}, and perhaps more"
+        notes.find(COUNTS, event, allowed, _words(told), mortal.sent)
+        return
     if mortal.fate == ACKED and mortal.died_ns and told != mortal.deaths:
         mortal.over = True
         notes.find(SETTLED, event, "no dead letter of what was acknowledged", _words(told), mortal.sent)
@@ -225,6 +230,12 @@ def _judge(event: Event, mortal: Mortal, queue: str, content: Any, graves: Grave
     _fields(event, mortal, steps, table_of(headers), notes)
     _first(event, mortal, steps, headers, notes)
     _content(event, mortal, steps, content, notes)
+
+
+def _goes_on(before: tuple[Death, ...], told: tuple[Death, ...]) -> bool:
+    """Are all deaths still told, none of them less often?"""
+    counts = {one[:2]: one[2] for one in told}
+    return all(counts.get(one[:2], 0) >= one[2] for one in before)
 
 
 def _words(deaths: tuple[Death, ...]) -> str:
@@ -367,7 +378,7 @@ def _due(mortal: Mortal, steps: list[Step], graves: Graves) -> int:
             ranked = LEVELS in place.arguments  # one that outranks it may stand in its way
             time = 0 if ranked else _expired(mortal, place, graves) if step is steps[0] else time + later
         elif step.reason == MAXLEN:
-            time = _pushed(mortal, place, graves)
+            time = _pushed(mortal, place, graves) if step is steps[0] and not mortal.deaths else 0
         else:
             time = mortal.died_ns
         if not time:
