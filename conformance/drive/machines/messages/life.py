@@ -47,8 +47,8 @@ from conformance.drive.machines.swarm import Alphabet, Choice, weighted
 from conformance.drive.machines.world import CONSUMERS, Command, World
 
 Fate, Before = Literal["ack", "return", "give up"], Literal["", "swept", "purged"]
-RARELY = (False, False, False, False, True)
-REAL = 300
+RARELY = (*(False,) * 7, True)
+REAL = 200
 """So many milliseconds at most pass at a time where the clock is not ours."""
 SWEPT = 24
 """So many gets empty a queue, or leave it."""
@@ -105,6 +105,43 @@ class Serve:
             ranked = RANKS in traits and world.stage.offers("x-priority")
             channel.qos(world.slots(self.limit))
             channel.consume(world.queue(self.queue), self.no_ack, arguments={"x-priority": self.rank} if ranked else {})
+
+
+@dataclass(frozen=True, slots=True)
+class Compete:
+    """Two consumers come to a queue, on two channels, and then messages for them."""
+
+    queue: int
+    limits: tuple[int, int]
+    ranks: tuple[int, int]
+    send: Send
+
+    def perform(self, world: World) -> None:
+        for channel, (limit, rank) in enumerate(zip(self.limits, self.ranks, strict=True), 1):
+            Serve(channel, self.queue, limit, rank, no_ack=False).perform(world)
+        world.stage.quiesce()
+        replace(self.send, queue=self.queue).perform(world)
+        world.stage.quiesce()
+
+
+@dataclass(frozen=True, slots=True)
+class Dismiss:
+    """The consumers of a channel are cancelled, and what they hold is given back, or done with."""
+
+    channel: int
+    ack: bool
+
+    def perform(self, world: World) -> None:
+        channel = world.channel(self.channel)
+        for tag in world.live_consumers(channel) if world.stage.cancels else ():
+            channel.cancel(tag)
+        world.stage.quiesce()
+        for tag in channel.unacked:
+            if self.ack or not world.may_return(channel, [tag]):
+                channel.ack(tag)
+            else:
+                channel.nack(tag)
+        world.stage.barrier(channel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +284,18 @@ class Anew:
 
 
 @dataclass(frozen=True, slots=True)
+class Mumble:
+    """A publish with an expiration that is no number, which costs its channel."""
+
+    channel: int
+    queue: int
+    text: str
+
+    def perform(self, world: World) -> None:
+        world.channel(self.channel).publish(world.queue(self.queue), properties={"expiration": self.text})
+
+
+@dataclass(frozen=True, slots=True)
 class Leave:
     """A connection is reset."""
 
@@ -280,13 +329,14 @@ _priority = st.sampled_from((None, 0, 1, 2, 3, 9, 200))
 _octets = st.sampled_from((10, 10, 0, 1, 29, 50))
 
 
+_limit, _rank = st.integers(1, 3), st.integers(-1, 2)
 _send = (_publisher, _queue, st.sampled_from((1, 2, 3, 4, 7)), _life, _priority, _octets, st.booleans(), _rarely, _rarely)
 
 
 def commands(profile: Profile, queue_type: str) -> Alphabet:
     return (
         weighted(9, Send, *_send),
-        weighted(3, Serve, _channel, _queue, st.integers(1, 3), st.integers(-1, 2), _rarely),
+        weighted(3, Serve, _channel, _queue, _limit, _rank, _rarely),
         weighted(3, Get, _channel, _queue, st.integers(1, 3), _rarely),
         weighted(5, Settle, _channel, _how, st.integers(0, 5), st.booleans(), st.booleans()),
         weighted(2, SettleAll, _channel, _how, st.booleans()),
@@ -299,6 +349,7 @@ def commands(profile: Profile, queue_type: str) -> Alphabet:
         only(REPLIES, 3, Await, _publisher),
         only(REPLIES, 4, Answer, _publisher, st.integers(0, 2), st.booleans()),
         only(ENDS, 1, SettleBadly, _channel, _how, st.just("future"), st.integers(0, 2), st.just(False)),
+        only(ENDS, 1, Mumble, _publisher, _queue, st.sampled_from(("soon", "", "5 s"))),
         only(ENDS, 1, Recover, _channel),
         only(ENDS, 1, Reopen, _publisher, st.just(True)),
         only(ENDS, 1, Leave, _channel),
@@ -311,13 +362,17 @@ PATIENT: Alphabet = (
     weighted(2, Elapse, st.sampled_from((30, 100, 300))),
     weighted(4, Decline, _channel, _queue, st.booleans(), _rarely),
     weighted(
-        9,
+        5, Compete, _queue, st.tuples(_limit, _limit), st.tuples(_rank, _rank), st.builds(Send, *_send)
+    ),
+    weighted(3, Dismiss, _channel, st.booleans()),
+    weighted(
+        18,
         Follow,
         st.lists(st.builds(Send, *_send), min_size=1, max_size=3).map(tuple),
         _channel,
-        _queue,
+        st.sampled_from((0, 0, 0, 0, 1)),
         st.sampled_from(("", "swept", "swept", "purged")),
-        st.sampled_from((1, 1, 2)),
+        st.sampled_from((1, 1, 2, 3)),
         st.sampled_from((0, 0, 1, 2)),
         st.sampled_from((0, 0, 300)),
         st.sampled_from(("ack", "return", "give up", "give up")),

@@ -32,9 +32,9 @@ FANOUT = "by an exchange"
 WAYS: tuple[tuple[Any, ...], ...] = (
     (1, None, None),
     (1, None, None),
-    (1, None, None),
     (1, 2, None),
     (1, 2, None),
+    (1, 0, None),
     (1, 0, None),
     (1, 2, 0),
     (0, None, None),

@@ -115,6 +115,18 @@ class Graves:
         found = self.bound.get(place.exchange or "", [])
         return found[0] if len(found) == 1 else None
 
+    def swept(self, name: str, since: int) -> None:
+        """The queue was found empty by a question of then: what has left it for good stands in nobody's way."""
+        place = self.places.get(name)
+        if place is not None:
+            place.came = [one for one in place.came if self._may_be_there(self.messages.get(one), name, since)]
+
+    def _may_be_there(self, mortal: Mortal | None, name: str, since: int) -> bool:
+        if mortal is None or mortal.sent > since or not mortal.certain_ns:
+            return True
+        held = mortal.queue == name and name in mortal.seen and mortal.fate in (HELD, WAITING)
+        return held or (mortal.queue == name and mortal.fate == GIVEN_UP and not mortal.died_ns)
+
     def alone(self, mortal: Mortal) -> bool:
         """Is there certainly no other copy of it anywhere?"""
         return not (mortal.carbon or mortal.blind) and all(len(queues) == 1 for queues in self.bound.values())

@@ -329,6 +329,8 @@ def missing(fact: FoundEmpty, notes: Notes) -> None:
     graves, queue, event = notes.memory(Graves), fact.queue, fact.event
     if not graves.messages or queue.losers or queue.purged or queue.deleted or not queue.declared:
         return
+    if not queue.others(queue.declared, fact.receiver) and not queue.sweepers:
+        graves.swept(queue.name, fact.since)
     for message, mortal in graves.messages.items():
         if mortal is None or mortal.over or mortal.connection != event.connection:
             continue

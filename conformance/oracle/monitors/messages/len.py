@@ -52,11 +52,12 @@ def declared(fact: Passed, notes: Notes) -> None:
         _feed(limits, arguments)
     found = _bounded(event.connection, arguments)
     there = fact.topology.queue(fact.connection.vhost, name)
-    gone = there is not None and there.gone is not None and there.gone.known > 0 and name in limits.deleted
-    anew = name and (gone or (there is None and known is None))
+    ended = there is None or (there.gone is not None and there.gone.known > 0)
+    anew = name and (name in limits.deleted if known is not None else there is None) and ended
     fed = not limits.fed.isdisjoint(("", name))
     if found is None or fact.topology.policies or fed or not anew or event.has("auto_delete"):
         return
+    limits.deleted.discard(name)
     limits.by_queue[name] = found
     if len(limits.by_queue) > QUEUES:
         limits.by_queue.popitem(last=False)
