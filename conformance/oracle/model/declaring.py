@@ -65,7 +65,7 @@ def _bequeath(model: Model, queue: Queue, heir: str) -> None:
     if queue.dead_letters is None:
         model.uncounted = True
     elif queue.lossy:
-        queue.dead_letters.overflow()
+        queue.dead_letters.inherit()
 
 
 def _inherit(model: Model, heir: Queue, *, anew: bool) -> None:

@@ -336,7 +336,12 @@ class Queue:
         self.doubt()
         self.disturbed = disturbed if self.room is not None else True  # what it has no room for it turns away
         if self.dead_letters is not None:
-            self.dead_letters.overflow()
+            self.dead_letters.inherit()
+
+    def inherit(self) -> None:
+        """What another queue drops comes into it, unseen."""
+        self.opaque = True
+        self.overflow()
 
     def know(self, copy: Copy) -> None:
         """It is remembered; of a queue that others may use, for a while only."""
