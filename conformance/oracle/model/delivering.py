@@ -7,7 +7,7 @@ never seen.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
@@ -189,8 +189,7 @@ def _delivered(
 ) -> Facts:
     tag, message = event.delivery_tag or 0, event.message or ""
     copy = queue.copies.get(message)
-    died = _died_in(event) if copy is not None and '"x-death"' in event.arguments else set[str]()
-    if copy is None or (died and _another(copy, queue, died)):
+    if copy is None or _another(copy, queue, event):
         copy = _unknown(event, queue, copy)
     delivery = Delivery(
         tag,
@@ -235,9 +234,12 @@ def _delivered(
 def _unknown(event: Event, queue: Queue, former: Copy | None) -> Copy:
     """A copy of which only this delivery tells. Where it takes the place of one that may go on beside it, their common
     id identifies neither."""
-    twins = former is not None and (former.ambiguous or _stranger(former) or bool(_elsewhere(former, queue)))
+    died = '"x-death"' in event.arguments
+    twins = former is not None and (
+        former.ambiguous or _stranger(former) or bool(_elsewhere(former, queue)) or not died
+    )
     copy = Copy(event.message or "", queue, event.seq, hidden=True, fleeting=True, unowed=True, ambiguous=twins)
-    copy.inherited = '"x-death"' in event.arguments
+    copy.inherited = died
     if former is not None and former.place == WAITING:
         queue.leave(former, GONE)
     if former is not None and twins:
@@ -246,11 +248,15 @@ def _unknown(event: Event, queue: Queue, former: Copy | None) -> Copy:
     return copy
 
 
-def _another(copy: Copy, queue: Queue, died: Collection[str]) -> bool:
-    """Has the delivered message died on its way here, so that it is not, or may not be, the copy that is known? It may
-    have come back to its queue, which has lost or refused it, or come from another queue that had it as well."""
+def _another(copy: Copy, queue: Queue, event: Event) -> bool:
+    """Is what is delivered not, or perhaps not, the copy that is known? It may have died on its way here: it has come
+    back to its queue, which has lost or refused it, or it comes from another queue that had it as well. Or that is what
+    the known one has done, and this one has not."""
+    if '"x-death"' not in event.arguments:
+        return copy.inherited and queue.opaque
     fresh = copy.publication is not None and '"x-death"' not in copy.publication.content
-    if copy.ambiguous or _stranger(copy) or (fresh and not _elsewhere(copy, queue).isdisjoint(died)):
+    died = _died_in(event)
+    if died and (copy.ambiguous or _stranger(copy) or (fresh and not _elsewhere(copy, queue).isdisjoint(died))):
         return True
     may_leave = copy.fleeting or (copy.publication is not None and copy.publication.verdict == "basic.nack")
     return queue.name in died and (copy.place == GONE or (copy.place == WAITING and may_leave and fresh))
