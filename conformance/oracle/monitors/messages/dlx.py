@@ -171,7 +171,7 @@ def came(fact: Passed, notes: Notes) -> None:
     queue, automatic = found
     content = properties(event.arguments)
     deaths = table_of(content.get("headers") or {})
-    if not mortal.over and (deaths or queue != mortal.queue):
+    if not mortal.over and (deaths or mortal.deaths or queue != mortal.queue):
         _judge(event, mortal, queue, content, graves, notes)
     mortal.seen.add(queue)
     mortal.queue, mortal.exchange, mortal.key = queue, event.exchange or "", event.routing_key or ""
