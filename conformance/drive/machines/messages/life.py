@@ -376,7 +376,7 @@ PATIENT: Alphabet = (
         st.sampled_from((0, 0, 1, 2)),
         st.sampled_from((0, 0, 300)),
         st.sampled_from(("ack", "return", "give up", "give up")),
-        st.sampled_from((0, 100, 300, 1300)),
+        st.sampled_from((0, 100, 300, 1300, 1300, 1300)),
     ),
     weighted(1, Anew, _channel, _queue),
 )

@@ -75,7 +75,7 @@ SELF = (
     "@confirming 1 \n @open 3 \n" + M1 + LATER + "3 > get q no_ack \n"
 )
 GIVEN_BACK = ROUND + BACK + "2 > reject 2 requeue \n @barrier 2 \n 2 > get q \n 2 < get-ok 3 m1 q redelivered "
-TWO_COPIES = two() + "@exchange x q d \n 1 > publish any m1 exchange=x \n 1 < ack 1 \n"
+TWO_COPIES = two() + "1 > publish any m1 exchange=x \n 1 < ack 1 \n"
 TWO_COPIES += "3 > get d \n 3 < get-ok 1 m1 any exchange=x \n 2 > get q \n 2 < get-ok 1 m1 any exchange=x \n"
 TWO_COPIES += "2 > reject 1 \n @barrier 2 \n"
 DROPPED = entry("d", "maxlen", 1, keys=("d",))
