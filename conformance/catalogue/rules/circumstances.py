@@ -72,6 +72,7 @@ NAMES: Mapping[str, str] = {
     "long-tag-of-requester": "a consumer of replies has a tag of more than 200 octets",
     "single-active-cancelled": "a client cancels a consumer of a queue that serves one at a time",
     "priority-above-maximum": "a message has a higher priority than its queue",
+    "expires-among-priorities": "a message with a time to live comes into a queue with priorities",
     "killed-young": "the broker is killed when the queue is younger than two seconds",
     "transient-exchange-restarted": "the broker is restarted when there is a transient exchange",
     "transient-message-restarted": "the broker is restarted when a transient message is in a durable classic queue",

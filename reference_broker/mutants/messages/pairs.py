@@ -7,12 +7,11 @@ from reference_broker.deadletter import earlier_deaths
 from reference_broker.message import Entry, Message
 from reference_broker.mutants.kinds import memory, replaces
 from reference_broker.mutants.messages.lengths import without
-from reference_broker.prefetch import Limit
 from reference_broker.queue import Queue
 from reference_broker.vhost import VirtualHost
 
 
-@replaces("queue.die", "pairs.dies-twice", "what expires after it was given back becomes two dead letters", "MODE-002")
+@replaces("queue.die", "pairs.dies-twice", "what expires after it was given back becomes two dead letters", "DLX-013")
 def dies_twice(self: Queue, entry: Entry, reason: str) -> None:
     if reason == "expired" and entry.redelivered and not self.deleted:
         self.vhost.dead(self, entry.message, reason)
@@ -37,40 +36,22 @@ def count_forgotten(self: Queue, entry: Entry, reason: str) -> None:
     Queue.die(self, entry, reason)
 
 
-@replaces("queue.put_back", "pairs.expiration-lost", "what is given back has lost its expiration", "RQ-016")
-def expiration_lost(self: Queue, entry: Entry) -> None:
-    message = entry.message
-    if message.header.expiration is not None:
-        entry.message = message.copy(message.exchange, message.routing_key, expiration=None)
-    Queue.put_back(self, entry)
-
-
-@replaces("queue.expire", "pairs.priorities-outlive", "messages with a priority do not expire", "TTL-001", "TTL-002")
+@replaces("queue.expire", "pairs.priorities-outlive", "messages with a priority do not expire", "TTL-001")
 def priorities_outlive(self: Queue, *, overdue: bool = False) -> None:
     if not (self.settings.max_priority and self.ready and self.ready.head().message.header.priority):
         Queue.expire(self, overdue=overdue)
 
 
-@replaces("queue.expire", "pairs.single-outlive", "nothing expires where one consumer is served", "TTL-001", "TTL-002")
+@replaces("queue.expire", "pairs.single-outlive", "nothing expires where one consumer is served", "TTL-001")
 def single_outlive(self: Queue, *, overdue: bool = False) -> None:
     if not self.settings.single_active_consumer:
         Queue.expire(self, overdue=overdue)
 
 
-@replaces("queue.expire", "pairs.limited-outlive", "nothing expires in a queue with a limit", "TTL-001", "TTL-002")
+@replaces("queue.expire", "pairs.limited-outlive", "nothing expires in a queue with a limit", "TTL-001")
 def limited_outlive(self: Queue, *, overdue: bool = False) -> None:
     if not self.limited:
         Queue.expire(self, overdue=overdue)
-
-
-@replaces("queue.activate_one", "pairs.successor-unlimited", "who is served next has no limit", "QOS-001")
-def successor_unlimited(self: Queue) -> None:
-    former = self.active
-    Queue.activate_one(self)
-    if former is None and self.active is not None and memory(self, "had_one", list):
-        self.active.own = Limit(0)
-    if self.active is not None:
-        memory(self, "had_one", list).append(True)
 
 
 @replaces("queue.trim", "pairs.newest-die", "the newest make room where they become dead letters", "LEN-002")

@@ -13,7 +13,7 @@ from typing import Any
 
 from conformance.catalogue import deviations
 from conformance.drive.channel import Channel
-from conformance.drive.machines.messages.lots import FANOUT, KEY, PUBLISHERS
+from conformance.drive.machines.messages.lots import EXPIRATION, FANOUT, KEY, PUBLISHERS, TTL
 from conformance.drive.machines.shape import Shape
 from conformance.drive.machines.world import World
 from conformance.drive.stage import Stage
@@ -24,8 +24,8 @@ CLASSIC_ALONE = frozenset({"x-max-priority", "x-max-length-bytes", "x-expires"})
 """Quorum queues have no such priorities, and need not count octets or look for their end as classic ones do."""
 QUORUM_ALONE = frozenset({"x-delivery-limit"})
 DEAD = "x-dead-letter-exchange"
-FATAL = {"single-active-cancelled": "x-single-active-consumer"}
-"""Circumstances in which queues of some versions fail for good, and what brings them about. Directed checks show it; a
+AVOIDED = {"single-active-cancelled": "x-single-active-consumer", "expires-among-priorities": "x-max-priority"}
+"""Circumstances in which some versions are known to fail, and what brings them about. Directed checks show it; a
 machine that meets it all the time sees nothing else."""
 
 
@@ -65,7 +65,7 @@ class Lifetimes(World):
         found = {name: value for name, value in terms.items() if name not in other and name not in lasting}
         if stage.queue_type == "quorum":
             found.pop("x-overflow", None)
-        for name in self._fatal():
+        for name in self._avoided():
             found.pop(name, None)
         heir = found.pop(KEY, None)
         if heir == FANOUT:
@@ -74,10 +74,11 @@ class Lifetimes(World):
             found[KEY] = self._lined[heir]
         return {name: value for name, value in found.items() if stage.offers(name)}
 
-    def _fatal(self) -> Iterator[str]:
+    def _avoided(self) -> Iterator[str]:
         known = self.stage.profile.deviations
         circumstances = {one.where for one in deviations.load(known)} if known in deviations.NAMES else set()
-        return (argument for where, argument in FATAL.items() if where in circumstances)
+        harmless = {"expires-among-priorities"} if self.traits.isdisjoint((TTL, EXPIRATION)) else set()
+        return (argument for where, argument in AVOIDED.items() if where in circumstances - harmless)
 
     def _names_graveyard(self) -> str:
         return f"{self._lined[1]}.graves"

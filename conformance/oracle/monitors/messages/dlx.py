@@ -206,6 +206,9 @@ def _judge(event: Event, mortal: Mortal, queue: str, content: Any, graves: Grave
         mortal.over = True
         return
     if queue == mortal.queue and told == mortal.deaths and mortal.fate != GIVEN_UP:
+        if mortal.fate == ACKED and mortal.died_ns and graves.alone(mortal):
+            mortal.over = True
+            notes.find(SETTLED, event, "not again: it was acknowledged", _words(told), mortal.sent)
         return  # it was given back
     if graves.alone(mortal) and not _goes_on(mortal.deaths, told):
         mortal.over = True
