@@ -2,8 +2,8 @@
 
     python expired_among_priorities.py amqp://guest:guest@localhost:5672/%2F ...
 
-A classic queue with x-max-priority 5 gets a message without priority that lives on, and then one with the expiration 50,
-of a higher priority, of the same, or in a queue without priorities. 600 milliseconds later gets take what is there.
+A classic queue with x-max-priority 5 gets a message without priority that lives on, and then one with the expiration
+50, of a higher priority, of the same, or in a queue without priorities. 600 milliseconds later gets take what is there.
 """
 
 from __future__ import annotations

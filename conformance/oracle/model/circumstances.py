@@ -37,6 +37,7 @@ PLACES = 4096
 EVERYWHERE = ""
 LARGER_MIN = 8192
 """Octets of the least frame, where tokens do not fit into that of the texts."""
+DEAD = "x-dead-letter-exchange"
 USUAL_NAME = 127
 """Octets of a name that leave room for words of a refusal."""
 YOUNG = 2_000_000_000
@@ -337,6 +338,8 @@ def _declared(model: Model, connection: Connection, event: Event) -> Found:
         yield f"queue {name}", "delivery-limited"
     if "x-dead-letter-routing-key" in arguments:
         yield EVERYWHERE, "dead-letters-renamed"
+    if DEAD in arguments and sum(DEAD in queue.arguments for queue in model.topology.queues.values()) > 1:
+        yield EVERYWHERE, "dead-letters-of-three"
     if "x-max-length-bytes" in arguments:
         yield EVERYWHERE, "limited-in-octets"
     if arguments.get("x-overflow") == "reject-publish-dlx":

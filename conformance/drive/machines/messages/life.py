@@ -46,7 +46,8 @@ from conformance.drive.machines.messages.lots import (
 from conformance.drive.machines.swarm import Alphabet, Choice, weighted
 from conformance.drive.machines.world import CONSUMERS, Command, World
 
-Fate, Before = Literal["ack", "return", "give up"], Literal["", "swept", "purged"]
+Fate = Literal["ack", "return", "give up"]
+Before = Literal["", "swept", "purged"]
 RARELY = (*(False,) * 7, True)
 REAL = 200
 """So many milliseconds at most pass at a time where the clock is not ours."""
@@ -60,7 +61,7 @@ def lifetimes(world: World) -> Lifetimes:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Publishes some messages in one write; with a time to live or a priority, or as requests, where that is the lot."""
+    """Publishes some messages in one write; with a time to live or a priority, or as requests, where that is so."""
 
     channel: int
     queue: int
@@ -133,8 +134,8 @@ class Dismiss:
 
     def perform(self, world: World) -> None:
         channel = world.channel(self.channel)
-        for tag in world.live_consumers(channel) if world.stage.cancels else ():
-            channel.cancel(tag)
+        for consumer in world.live_consumers(channel) if world.stage.cancels else ():
+            channel.cancel(consumer)
         world.stage.quiesce()
         for tag in channel.unacked:
             if self.ack or not world.may_return(channel, [tag]):
@@ -232,9 +233,9 @@ class Decline:
 
 @dataclass(frozen=True, slots=True)
 class Follow:
-    """Some messages are sent, to a queue that may have been emptied before. A few are taken, held for a while, and end in
-    one way; then likewise in the next queue, where some may have come as dead letters. At last somebody looks what is
-    left anywhere."""
+    """Some messages are sent, to a queue that may have been emptied before. A few are taken, held for a while, and end
+    in one way; then likewise in the next queue, where some may have come as dead letters. At last somebody looks what
+    is left anywhere."""
 
     sends: tuple[Send, ...]
     channel: int
@@ -330,7 +331,17 @@ _octets = st.sampled_from((10, 10, 0, 1, 29, 50))
 
 
 _limit, _rank = st.integers(1, 3), st.integers(-1, 2)
-_send = (_publisher, _queue, st.sampled_from((1, 2, 3, 4, 7)), _life, _priority, _octets, st.booleans(), _rarely, _rarely)
+_send = (
+    _publisher,
+    _queue,
+    st.sampled_from((1, 2, 3, 4, 7)),
+    _life,
+    _priority,
+    _octets,
+    st.booleans(),
+    _rarely,
+    _rarely,
+)
 
 
 def commands(profile: Profile, queue_type: str) -> Alphabet:
@@ -361,9 +372,7 @@ PATIENT: Alphabet = (
     weighted(3, Linger, st.sampled_from((100, 300, 1300)), _channel, _queue, st.booleans()),
     weighted(2, Elapse, st.sampled_from((30, 100, 300))),
     weighted(4, Decline, _channel, _queue, st.booleans(), _rarely),
-    weighted(
-        5, Compete, _queue, st.tuples(_limit, _limit), st.tuples(_rank, _rank), st.builds(Send, *_send)
-    ),
+    weighted(5, Compete, _queue, st.tuples(_limit, _limit), st.tuples(_rank, _rank), st.builds(Send, *_send)),
     weighted(3, Dismiss, _channel, st.booleans()),
     weighted(
         18,

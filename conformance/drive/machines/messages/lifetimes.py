@@ -1,7 +1,8 @@
 """What the commands of the life machine act upon: three queues with drawn arguments, and what their features allow.
 
 Channel 0 is in confirm mode, and alone publishes unless the history is about several publishers: what a queue holds is
-certain only then, and mostly all are on the connection that has declared it. Where a feature does not exist, or does not go with the type of the queues, the history does without.
+certain only then, and mostly all are on the connection that has declared it. Where a feature does not exist, or does
+not go with the type of the queues, the history does without.
 """
 
 from __future__ import annotations
@@ -95,8 +96,9 @@ class Lifetimes(World):
         """Deletes a queue that nobody uses, and declares it anew."""
         name = self.queue(index)
         views = [one.view for one in self.channels if one.view is not None]
-        used = any(one.queue == name for view in views for one in (*view.consumers.values(), *view.unacked.values()))
-        if not used and name in self._arguments and not any(view.publishing for view in views):
+        consumed = any(one.queue == name for view in views for one in view.consumers.values())
+        held = any(one.queue == name for view in views for one in view.unacked.values())
+        if not (consumed or held) and name in self._arguments and not any(view.publishing for view in views):
             channel.delete(name)
             self.stage.quiesce()
             self.stage.queue(self._arguments[name], name=name)

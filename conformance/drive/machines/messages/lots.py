@@ -1,8 +1,8 @@
 """What a history of the life machine is about: some features, and the arguments of its queues.
 
 A history draws a few features, and uses no others. So two features meet often, and a third one seldom hides what they
-do to each other. Of what makes a queue's content uncertain it has one at most, and mostly none. The first queue has all that is drawn,
-the others have some of it. Times are short or far away: what is neither would prove nothing.
+do to each other. Of what makes a queue's content uncertain it has one at most, and mostly none. The first queue has all
+that is drawn, the others have some of it. Times are short or far away: what is neither would prove nothing.
 """
 
 from __future__ import annotations
@@ -66,7 +66,13 @@ def _terms(traits: frozenset[str], drawn: dict[str, Any]) -> Terms:
     return tuple(found.items())
 
 
-def _lot(drawn_traits: list[str], unrest: str, way: tuple[Any, ...], drawn: tuple[dict[str, Any], ...], kept: list[list[bool]]) -> Lot:
+def _lot(
+    drawn_traits: list[str],
+    unrest: str,
+    way: tuple[Any, ...],
+    drawn: tuple[dict[str, Any], ...],
+    kept: list[list[bool]],
+) -> Lot:
     traits = frozenset((*drawn_traits, unrest) if unrest else drawn_traits)
     terms = []
     for place in range(QUEUES):
@@ -95,7 +101,5 @@ LOTS: st.SearchStrategy[Lot] = st.builds(
     st.sampled_from((*("",) * 7, *UNREST)),
     st.sampled_from(WAYS),
     st.tuples(*(_drawn for _ in range(QUEUES))),
-    st.lists(
-        st.lists(st.booleans(), min_size=len(TRAITS), max_size=len(TRAITS)), min_size=QUEUES, max_size=QUEUES
-    ),
+    st.lists(st.lists(st.booleans(), min_size=len(TRAITS), max_size=len(TRAITS)), min_size=QUEUES, max_size=QUEUES),
 )

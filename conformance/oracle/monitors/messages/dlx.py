@@ -394,7 +394,11 @@ def _due(mortal: Mortal, steps: list[Step], graves: Graves) -> int:
 def _expired(mortal: Mortal, place: Place, graves: Graves) -> int:
     """In its first queue, where nobody has taken it, and all live equally long, so that none stands in its way."""
     others = [graves.messages.get(one) for one in place.came]
-    if mortal.seen or LEVELS in place.arguments or any(one is None or one.expiration != mortal.expiration for one in others):
+    if (
+        mortal.seen
+        or LEVELS in place.arguments
+        or any(one is None or one.expiration != mortal.expiration for one in others)
+    ):
         return 0
     lives = [place.number(TTL), int(mortal.expiration) if (mortal.expiration or "").isdecimal() else None]  # type: ignore[arg-type]
     known = [life for life in lives if life is not None]
@@ -404,7 +408,11 @@ def _expired(mortal: Mortal, place: Place, graves: Graves) -> int:
 def _pushed(mortal: Mortal, place: Place, graves: Graves) -> int:
     """When so many had come behind it that there was no room for it any more."""
     most, others = place.number(LENGTH), [graves.messages.get(one) for one in place.came]
-    if most is None or LEVELS in place.arguments or any(one is None or one.seen or not one.certain_ns for one in others):
+    if (
+        most is None
+        or LEVELS in place.arguments
+        or any(one is None or one.seen or not one.certain_ns for one in others)
+    ):
         return 0
     behind = sorted(one.certain_ns for one in others if one is not None and one.sent > mortal.sent)
     return behind[most - 1] if 0 < most <= len(behind) else 0

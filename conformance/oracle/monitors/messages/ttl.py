@@ -188,7 +188,11 @@ def asked(fact: Passed, notes: Notes) -> None:
             lives.shelves[name] = False
     elif "x-dead-letter-exchange" in event.arguments:
         lives.lost += 1  # it may bring messages anywhere
-    elif TTL in event.arguments and LEVELS not in event.arguments and fact.topology.queue(fact.connection.vhost, name) is None:
+    elif (
+        TTL in event.arguments
+        and LEVELS not in event.arguments
+        and fact.topology.queue(fact.connection.vhost, name) is None
+    ):
         lives.shelves[name] = not (event.has("auto_delete") or event.has("exclusive"))
         if len(lives.shelves) > QUEUES:
             lives.shelves.popitem(last=False)

@@ -1,4 +1,4 @@
-"""The life machine blames nobody who is right, finds what is wrong where two features meet, and reaches what it is for."""
+"""The life machine blames nobody who is right, finds what is wrong where features meet, and reaches what it is for."""
 
 from __future__ import annotations
 
@@ -22,7 +22,18 @@ from conformance.history.recorder import Recorder
 from reference_broker import ReferenceBroker
 
 QUICK = settings(max_examples=3000, phases=(Phase.generate,), database=None, deadline=None)
-REACHED = {"CNF-011", "DLX-001", "DLX-002", "DLX-005", "DLX-013", "LEN-011", "PRIO-001", "PRIO-002", "TTL-001", "TTL-004"}
+REACHED = {
+    "CNF-011",
+    "DLX-001",
+    "DLX-002",
+    "DLX-005",
+    "DLX-013",
+    "LEN-011",
+    "PRIO-001",
+    "PRIO-002",
+    "TTL-001",
+    "TTL-004",
+}
 
 
 def run(

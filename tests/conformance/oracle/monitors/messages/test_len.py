@@ -139,10 +139,17 @@ LAWFUL = {
     "it is found empty by another channel than the one that gave back": BACK
     + "1 > reject 1 requeue \n 8 > get q no_ack \n 8 < get-ok 1 m3 q \n 8 > get q no_ack \n 8 < get-ok 2 m4 q \n"
     "8 > get q no_ack \n 8 < get-empty \n" + MORE + got("m1 redelivered", "m6", "m7", first=3),
-    "it is found empty while some are held": KEPT + got("m2") + "2 > nack 1 requeue \n" + MORE.replace("ack 5", "ack 3")
-    .replace("ack 6", "ack 4").replace("ack 7", "ack 5") + got("m1 redelivered", "m6", "m7", first=2),
-    "a purge is under way when it is found empty": filled(COUNT, 4) + "2 > purge q \n" + got() + MORE
-    + "2 < purge-ok \n" + got("m7"),
+    "it is found empty while some are held": KEPT
+    + got("m2")
+    + "2 > nack 1 requeue \n"
+    + MORE.replace("ack 5", "ack 3").replace("ack 6", "ack 4").replace("ack 7", "ack 5")
+    + got("m1 redelivered", "m6", "m7", first=2),
+    "a purge is under way when it is found empty": filled(COUNT, 4)
+    + "2 > purge q \n"
+    + got()
+    + MORE
+    + "2 < purge-ok \n"
+    + got("m7"),
     "its dead letters go elsewhere": filled(BURIES, 3) + got("m2", "m3"),
     "it is emptied": filled(COUNT, 3) + "1 > purge q \n 1 < purge-ok 2 \n" + got(),
     "dead letters come": DEAD + filled(COUNT, 3) + got("m3"),
