@@ -34,6 +34,7 @@ from conformance.drive.machines import search
 from conformance.drive.machines.campaign import SCHEDULERS, Scheduler
 from conformance.drive.machines.cancellation import CANCELLATION
 from conformance.drive.machines.confirms import CONFIRMS
+from conformance.drive.machines.messages.life import LIFE
 from conformance.drive.machines.prefetch import PREFETCH
 from conformance.drive.machines.protocol.content import CONTENT
 from conformance.drive.machines.protocol.rights import RIGHTS
@@ -72,7 +73,7 @@ Round = tuple[search.Machine, str, Scheduler]
 
 ROUNDS: Sequence[Round] = (
     *itertools.product(
-        (SETTLEMENT, REQUEUEING, PREFETCH, CANCELLATION, CONFIRMS, CONTENT), ("classic", "quorum"), SCHEDULERS
+        (SETTLEMENT, REQUEUEING, PREFETCH, CANCELLATION, CONFIRMS, CONTENT, LIFE), ("classic", "quorum"), SCHEDULERS
     ),
     *((machine, "classic", "lockstep") for machine in (WIRE, RIGHTS)),
     *((machine, "quorum", "lockstep") for machine in TIMED_OUT),

@@ -20,6 +20,7 @@ from conformance.drive.machines.before import BEQUEATHING, BOUNDED, FEATURES
 from conformance.drive.machines.cancellation import CANCELLATION
 from conformance.drive.machines.confirms import CONFIRMS
 from conformance.drive.machines.lean import BadLean, Lean
+from conformance.drive.machines.messages.life import LIFE
 from conformance.drive.machines.prefetch import PREFETCH
 from conformance.drive.machines.requeueing import REQUEUEING
 from conformance.drive.machines.search import Machine
@@ -29,18 +30,18 @@ from conformance.outcome.ledger import gist
 from conformance.outcome.reach import missing
 
 MACHINES: Mapping[str, Machine] = {
-    machine.name: machine for machine in (SETTLEMENT, CONFIRMS, PREFETCH, REQUEUEING, CANCELLATION)
+    machine.name: machine for machine in (SETTLEMENT, CONFIRMS, PREFETCH, REQUEUEING, CANCELLATION, LIFE)
 }
 COMMANDS: Mapping[str, tuple[str, ...]] = {
     "basic.publish": ("Publish", "Send"),
     "basic.get": ("Get",),
     "basic.cancel": ("Cancel", "Stop", "Restart"),
-    "basic.consume": ("Consume", "Start", "ConsumeWithin", "Watch"),
+    "basic.consume": ("Consume", "Start", "ConsumeWithin", "Watch", "Serve"),
     "basic.recover": ("Recover",),
     "basic.ack": ("Settle", "SettleAll"),
     "basic.nack": ("Settle", "SettleEach", "Return"),
     "basic.reject": ("Settle", "SettleEach", "Return"),
-    "basic.qos": ("Limit", "Share", "ConsumeWithin", "Consume"),
+    "basic.qos": ("Limit", "Share", "ConsumeWithin", "Consume", "Serve"),
     "confirm.select": ("Confirm", "Select"),
     "tx.select": ("Begin",),
     "tx.commit": ("Begin", "End"),

@@ -37,7 +37,7 @@ def test_broken(play: Play, broken: Row) -> None:
 
 
 def test_lawful(play: Play, lawful: Row) -> None:
-    assert play(lawful[1]).broken == []
+    assert played(play, lawful[1]).broken == []
 
 
 @pytest.mark.parametrize("profile", ["documented", "rabbitmq-3.10", "rabbitmq-4.3"])

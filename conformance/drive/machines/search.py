@@ -10,7 +10,7 @@ and shrinks; it never judges.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from hypothesis import HealthCheck, Phase, Verbosity, settings
@@ -25,7 +25,7 @@ from conformance.drive.machines.campaign import Campaign, Enough, Example, Machi
 from conformance.drive.machines.chance import BACKEND
 from conformance.drive.machines.failures import RuleBroken
 from conformance.drive.machines.lean import LARGE, PLAIN, Lean
-from conformance.drive.machines.shape import WIDE, Shape, shapes
+from conformance.drive.machines.shape import WIDE, Lot, Shape, shapes
 from conformance.drive.machines.swarm import Alphabet, factors, mixed
 from conformance.drive.machines.world import Command, World
 from conformance.drive.run.audience import CURIOUS, Audience
@@ -55,6 +55,10 @@ class Machine:
     """Nothing is done by the dozen: each command is large by itself."""
     times: float = 1.0
     """So many times as many histories as of other machines."""
+    patient: Alphabet = ()
+    """Commands beside, which wait for something, and so are for lockstep alone."""
+    lots: st.SearchStrategy[Lot] | None = None
+    """What histories are about, where they draw that."""
 
     def shapes(self, queue_type: str, scheduler: Scheduler) -> st.SearchStrategy[Shape]:
         """One is drawn for each history.
@@ -66,7 +70,14 @@ class Machine:
         """
         wide = self.wide if queue_type != "quorum" else (1,)
         apart = self.apart if scheduler == "lockstep" else self.apart[:1]
-        return shapes(self.queues, wide, apart, small=self.small or queue_type == "quorum", only=self.clock)
+        drawn = shapes(self.queues, wide, apart, small=self.small or queue_type == "quorum", only=self.clock)
+        if self.lots is None:
+            return drawn
+        return st.builds(lambda shape, lot: replace(shape, lot=lot), drawn, self.lots)
+
+    def alphabet(self, profile: Profile, queue_type: str, scheduler: Scheduler) -> Alphabet:
+        """All commands that make sense there."""
+        return (*self.commands(profile, queue_type), *(self.patient if scheduler == "lockstep" else ()))
 
     def allowed(self, lean: Lean, queue_type: str, scheduler: Scheduler) -> Lean:
         """What of this lean goes with what is said there."""
@@ -151,8 +162,8 @@ def run(
 
 def _played(machine: Machine, campaign: Campaign, lean: Lean) -> type[Play]:
     """The machine as Hypothesis wants it: one command a step, or several in one write."""
-    alphabet = machine.commands(campaign.bench.profile, campaign.queue_type)
     scheduler: Scheduler = "lockstep" if campaign.lockstep else "pipelined"
+    alphabet = machine.alphabet(campaign.bench.profile, campaign.queue_type, scheduler)
     lean = machine.allowed(lean, campaign.queue_type, scheduler)
     shapes = machine.shapes(campaign.queue_type, scheduler).map(lean.applied)
 

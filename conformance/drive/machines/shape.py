@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -27,6 +28,17 @@ LENGTHS = (0, 0, 0, 0, 0, 33, 65, 130, 200)
 """The names of quorum queues are atoms in RabbitMQ, and must leave room for what it puts before them."""
 STOCK = (0,) * 24 + (70, 130, 260, 1100)
 USED = (*(frozenset[str](),) * 36, *(frozenset(pair) for pair in combinations(FEATURES, 2)))
+
+
+Terms = tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lot:
+    """Which features a history is about, and the arguments of its queues."""
+
+    traits: frozenset[str] = frozenset()
+    terms: tuple[Terms, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +66,8 @@ class Shape:
     """What has a form without an answer is used in that form."""
     used: frozenset[str] = frozenset()
     """What the first channel and the first queue were used for before (see `before`)."""
+    lot: Lot = Lot()
+    """For machines that draw one."""
 
 
 def shapes(

@@ -14,6 +14,7 @@ import pytest
 from conformance.catalogue import rules
 from conformance.drive.machines.cancellation import CANCELLATION
 from conformance.drive.machines.confirms import CONFIRMS
+from conformance.drive.machines.messages.life import LIFE
 from conformance.drive.machines.prefetch import PREFETCH
 from conformance.drive.machines.protocol.content import CONTENT
 from conformance.drive.machines.protocol.rights import RIGHTS
@@ -73,6 +74,13 @@ def test_prefetch(campaign: Campaign, scheduler: Scheduler) -> None:
 def test_content(campaign: Campaign, scheduler: Scheduler) -> None:
     """Bodies, properties and headers of all kinds go in and come out, also returned and as dead letters."""
     campaign.run(CONTENT, scheduler)
+
+
+@rule(families=("TTL", "DLX", "LEN", "PRIO", "SAC", "CPRIO", "DRT", "TX"), last=True)
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_life(campaign: Campaign, scheduler: Scheduler) -> None:
+    """What a message can meet, several things at once: times, limits, priorities, dead letters, and who may take it."""
+    campaign.run(LIFE, scheduler)
 
 
 @rule(families=("FRAME", "CONN", "CHAN"), queue_types=("classic",), last=True)

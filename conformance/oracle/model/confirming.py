@@ -94,9 +94,10 @@ def _refuse(channel: Channel, publication: Publication, resolved: Collection[Pub
 
 def full(channel: Channel, publication: Publication, resolved: Collection[Publication]) -> bool:
     """Was the queue certainly full for it: does it hold what was published before, but for what it turned away or may
-    still turn away? `resolved`: what is accepted together with it."""
+    still turn away? `resolved`: what is accepted together with it. Whoever has asked for messages by now, may have had
+    some before the publish came."""
     queue = publication.full
-    if queue is None or queue.room is None:
+    if queue is None or queue.room is None or queue.disturbed:
         return False
     if not publication.pressed:
         return True

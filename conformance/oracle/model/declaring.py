@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from conformance.oracle.model.channels import Channel
     from conformance.oracle.model.model import Model
 
-LENGTH, PRIORITIES = "x-max-length", "x-max-priority"
+LENGTH, PRIORITIES, TTL = "x-max-length", "x-max-priority", "x-message-ttl"
 LIMITS = frozenset(
     {
-        "x-message-ttl",
+        TTL,
         LENGTH,
         "x-max-length-bytes",
         "x-expires",
@@ -44,13 +44,9 @@ def declare(model: Model, name: str, event: Event, channel: Channel, change: Cha
         model.publish_somewhere()
     uncounted = model.opaque or model.uncounted
     queue = queue_of(model.profile, name, kind, event.seq, arguments, opaque=model.opaque, counted=not uncounted)
-    target = model.queues.get(str(arguments.get("x-dead-letter-routing-key")))
-    if exchange == "" and target is not queue:
-        queue.dead_letters = target
-        if target is None:
-            model.uncounted = True
-        elif queue.lossy:
-            target.overflow()
+    if exchange == "":
+        _bequeath(model, queue, str(arguments.get("x-dead-letter-routing-key")))
+    _inherit(model, queue, anew=present is not None)
     queue.declaration = change
     queue.durable, queue.declared_ns = event.has("durable"), event.time_ns
     queue.volatile = queue.volatile or event.has("auto_delete") or event.has("exclusive")
@@ -59,6 +55,26 @@ def declare(model: Model, name: str, event: Event, channel: Channel, change: Cha
         queue.haunt(event.seq)
     policing.widen(queue, model.topology.policies.keys(name))
     model.queues[name] = queue
+
+
+def _bequeath(model: Model, queue: Queue, heir: str) -> None:
+    """Its dead letters go to this one; to itself, where it is named so."""
+    queue.heir, target = heir, model.queues.get(heir)
+    queue.opaque = queue.opaque or heir == queue.name
+    queue.dead_letters = target if heir != queue.name else None
+    if queue.dead_letters is None:
+        model.uncounted = True
+    elif queue.lossy:
+        queue.dead_letters.inherit()
+
+
+def _inherit(model: Model, heir: Queue, *, anew: bool) -> None:
+    """It takes the place of one to which others leave their dead letters, or the one that they have named before it was
+    there. What had died by then, or is about to, may come into it."""
+    for queue in model.queues.values():
+        if queue.heir == heir.name and queue.name != heir.name:
+            queue.dead_letters = heir
+            heir.opaque = heir.opaque or anew or queue.lossy or queue.came > 0
 
 
 def answered(model: Model, event: Event, request: Request) -> None:
@@ -107,6 +123,7 @@ def queue_of(
         single_active=bool(arguments.get("x-single-active-consumer")),
         volatile="x-expires" in arguments,
         room=_room(arguments),
+        disturbed=TTL in arguments,
         timeout=_timeout(arguments),
         limit=_limit(profile, kind, limit),
         all_count=profile.choices.get("delivery_limit_counts") == "returns",

@@ -189,9 +189,8 @@ def _delivered(
 ) -> Facts:
     tag, message = event.delivery_tag or 0, event.message or ""
     copy = queue.copies.get(message)
-    if copy is None or (copy.place == GONE and _has_died(event, queue)):
-        copy = Copy(message, queue, event.seq, hidden=True, fleeting=True)
-        queue.know(copy)
+    if copy is None or _another(copy, queue, event):
+        copy = _unknown(event, queue, copy)
     delivery = Delivery(
         tag,
         message,
@@ -232,14 +231,51 @@ def _delivered(
         queue.unsettle(copy, indeterminate=True)
 
 
-def _has_died(event: Event, queue: Queue) -> bool:
-    """Does the message tell that it was a dead letter of this very queue? Then it may have come back from elsewhere."""
+def _unknown(event: Event, queue: Queue, former: Copy | None) -> Copy:
+    """A copy of which only this delivery tells. Where it takes the place of one that may go on beside it, their common
+    id identifies neither."""
+    died = '"x-death"' in event.arguments
+    twins = former is not None and (
+        former.ambiguous or _stranger(former) or bool(_elsewhere(former, queue)) or not died
+    )
+    copy = Copy(event.message or "", queue, event.seq, hidden=True, fleeting=True, unowed=True, ambiguous=twins)
+    copy.inherited = died
+    if former is not None and former.place == WAITING:
+        queue.leave(former, GONE)
+    if former is not None and twins:
+        former.ambiguous = former.unowed = former.indeterminate = copy.indeterminate = True
+    queue.know(copy)
+    return copy
+
+
+def _another(copy: Copy, queue: Queue, event: Event) -> bool:
+    """Is what is delivered not, or perhaps not, the copy that is known? It may have died on its way here: it has come
+    back to its queue, which has lost or refused it, or it comes from another queue that had it as well. Or that is what
+    the known one has done, and this one has not."""
     if '"x-death"' not in event.arguments:
-        return False
-    headers = event.args["properties"].get("headers") or {}
-    deaths = headers.get("x-death")
-    found = deaths if isinstance(deaths, list) else []
-    return any(isinstance(one, dict) and one.get("queue") == queue.name for one in found)
+        return copy.inherited and queue.opaque
+    fresh = copy.publication is not None and '"x-death"' not in copy.publication.content
+    died = _died_in(event)
+    if died and (copy.ambiguous or _stranger(copy) or (fresh and not _elsewhere(copy, queue).isdisjoint(died))):
+        return True
+    may_leave = copy.fleeting or (copy.publication is not None and copy.publication.verdict == "basic.nack")
+    return queue.name in died and (copy.place == GONE or (copy.place == WAITING and may_leave and fresh))
+
+
+def _stranger(copy: Copy) -> bool:
+    """It was not seen to be published, and was no dead letter when it came: it may have come into any queue."""
+    return copy.publication is None and not copy.inherited
+
+
+def _elsewhere(copy: Copy, queue: Queue) -> set[str]:
+    """Other queues that got the message."""
+    return {one.queue.name for one in copy.publication.copies} - {queue.name} if copy.publication is not None else set()
+
+
+def _died_in(event: Event) -> set[str]:
+    """The queues of which the message tells that it was a dead letter."""
+    deaths = (event.args["properties"].get("headers") or {}).get("x-death")
+    return {str(one.get("queue")) for one in deaths if isinstance(one, dict)} if isinstance(deaths, list) else set()
 
 
 def first_of(copy: Copy, delivery: Delivery) -> bool:

@@ -174,7 +174,7 @@ def _copy(channel: Channel, event: Event, queue: Queue, publication: Publication
     copy.unowed = copy.fleeting or channel.indeterminate or publication.immediate or early
     copy.indeterminate = channel.indeterminate
     if '"expiration"' in event.arguments:
-        copy.unowed = True
+        copy.unowed = queue.disturbed = True
         if queue.dead_letters is not None:
             queue.dead_letters.opaque = True  # it gets the message when that expires
     if '"priority"' in event.arguments:

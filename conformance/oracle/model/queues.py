@@ -88,6 +88,8 @@ class Queue:
     """What the clients of its consumers announced: do they want to be notified?"""
     dead_letters: Queue | None = None
     """Where rejected messages go."""
+    heir: str = ""
+    """The name of that, whether it is there or not."""
     opaque: bool = False
     """Messages may have come into it that we do not know of."""
     declaration: Change | None = None
@@ -334,7 +336,12 @@ class Queue:
         self.doubt()
         self.disturbed = disturbed if self.room is not None else True  # what it has no room for it turns away
         if self.dead_letters is not None:
-            self.dead_letters.overflow()
+            self.dead_letters.inherit()
+
+    def inherit(self) -> None:
+        """What another queue drops comes into it, unseen."""
+        self.opaque = True
+        self.overflow()
 
     def know(self, copy: Copy) -> None:
         """It is remembered; of a queue that others may use, for a while only."""

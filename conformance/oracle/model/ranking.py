@@ -1,4 +1,4 @@
-"""Circumstances of priorities: messages with a higher one than their queue has."""
+"""Circumstances of priorities: messages with a higher one than their queue has, or that may expire before others."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ EVERYWHERE = ""
 
 def published(model: Model, event: Event) -> Iterator[tuple[str, str]]:
     """By the default exchange: what takes it out of the queue may be any connection."""
+    if '"expiration"' in event.arguments and not event.exchange:
+        ranked = model.queues.get(event.routing_key or "")
+        if ranked is not None and ranked.levels:
+            yield EVERYWHERE, "expires-among-priorities"
     queue = (
         model.queues.get(event.routing_key or "") if '"priority"' in event.arguments and not event.exchange else None
     )

@@ -88,6 +88,7 @@ IMITATE = {
     "replies.second-requester",
     "replies.address-by-tag",
     "replies.made-up-crashes",
+    "pairs.priorities-outlive",
     "single.exclusive-joins",
     "single.exclusive-first",
     "single.waits-for-the-former",

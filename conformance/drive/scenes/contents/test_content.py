@@ -140,7 +140,7 @@ def test_dead_letters(stage: Stage) -> None:
     heir = stage.queue()
     queue = stage.queue({"x-dead-letter-exchange": "", "x-dead-letter-routing-key": heir})
     channel = confirming(stage)
-    channel.publish(queue, 3, properties={**LETTER, "headers": every_type()})
+    channel.publish(queue, 3, properties={**LETTER, "reply_to": "reply", "headers": every_type()})
     settle(stage, channel)
     tags = stage.fetch(channel, queue, 3)
     channel.reject(tags[0], requeue=False)

@@ -5,6 +5,8 @@ Each scene lets messages die, waits until their dead letters have certainly arri
 
 from __future__ import annotations
 
+import pytest
+
 from codec import values
 from conformance.drive.around import wait
 from conformance.drive.channel import Channel
@@ -52,14 +54,20 @@ def _sent(stage: Stage, queue: str, count: int = 1, **properties: object) -> Cha
 
 @rule("DLX-001")
 def test_rejected(stage: Stage) -> None:
-    """By reject and by nack; the other message of the queue stays."""
+    """By reject and by nack; the other message of the queue stays. And where it came as a dead letter."""
     grave = stage.queue()
     queue, holder = stage.queue(_to(grave)), stage.channel()
     _sent(stage, queue, 3)
     _reject(stage, holder, queue)
     _reject(stage, holder, queue, nack=True)
+    last = stage.queue()
+    second = stage.queue(_to(last))
+    _sent(stage, stage.queue(_to(second, x_max_length=1)), 2)
+    wait(stage, TURN)
+    _reject(stage, holder, second)
     wait(stage, ARRIVED)
     _look(stage, grave, gets=3)
+    _look(stage, last)
 
 
 @rule("DLX-002")
@@ -131,10 +139,26 @@ def _rounds(stage: Stage, turns: int, *, last: float = TURN) -> None:
 
 
 @rule("DLX-006")
-def test_death_upon_death(stage: Stage) -> None:
-    """In two queues, by turns."""
-    if _expires(stage):
+@pytest.mark.parametrize("how", ["by turns", "in a row", "given back"])
+def test_death_upon_death(stage: Stage, how: str) -> None:
+    """In two queues, by turns; or in four, one after the other, in which it is given back before."""
+    if how != "by turns":
+        _row(stage, give_back=how == "given back")
+    elif _expires(stage):
         _rounds(stage, TURNS)
+
+
+def _row(stage: Stage, *, give_back: bool) -> None:
+    holder, queues = stage.channel(), [stage.queue()]
+    for _ in range(4):
+        queues.append(stage.queue(_to(queues[-1])))
+    _sent(stage, queues[-1])
+    for queue in reversed(queues):
+        for requeue in (True, False) if give_back else (False,):
+            for tag in stage.fetch(holder, queue):
+                holder.nack(tag, requeue=requeue)
+            stage.barrier(holder)
+        wait(stage, TURN)
 
 
 @rule("DLX-007")
@@ -215,7 +239,10 @@ def test_back_after_a_rejection(stage: Stage) -> None:
 
 @rule("DLX-013")
 def test_acknowledged(stage: Stage) -> None:
-    """By an ack, and by a get that needs none."""
+    """By an ack, and by a get that needs none; and where it is taken as a dead letter, after its time was over while a
+    client held it, and it was given back."""
+    if _expires(stage):
+        _late(stage)
     grave = stage.queue()
     queue, holder = stage.queue(_to(grave)), stage.channel()
     _sent(stage, queue, 2)
@@ -225,3 +252,16 @@ def test_acknowledged(stage: Stage) -> None:
     stage.barrier(holder)
     wait(stage, ARRIVED)
     _look(stage, grave)
+
+
+def _late(stage: Stage) -> None:
+    grave = stage.queue()
+    queue, holder = stage.queue(_to(grave)), stage.channel()
+    _sent(stage, queue, expiration=str(SHORT))
+    tags = stage.fetch(holder, queue)
+    wait(stage, TURN)
+    for tag in tags:
+        holder.reject(tag, requeue=True)
+    stage.barrier(holder)
+    wait(stage, ARRIVED)
+    _look(stage, grave, gets=3)

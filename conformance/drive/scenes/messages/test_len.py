@@ -47,17 +47,28 @@ def test_more_messages_than_the_limit(stage: Stage, most: int) -> None:
 
 
 @rule("LEN-002", queue_types=("classic",))
-@pytest.mark.parametrize("how", [None, "drop-head"], ids=["default", "drop-head"])
+@pytest.mark.parametrize("how", [None, "drop-head", "dead letters"])
 def test_the_newest_are_there(stage: Stage, how: str | None) -> None:
-    """Nine come to a queue for four, whether it says that the oldest are to go, or says nothing."""
-    filled(stage, {MOST: 4} | ({OVERFLOW: how} if how else {}), [3] * 9)
+    """Nine come to a queue for four, whether it says that the oldest are to go, or where to, or says nothing."""
+    limits: dict[str, int | str] = {MOST: 4} | ({OVERFLOW: how} if how == "drop-head" else {})
+    if how == "dead letters":
+        limits |= {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": stage.queue()}
+    filled(stage, limits, [3] * 9)
 
 
 @rule("LEN-003", queue_types=("classic",))
 def test_a_full_queue_is_full(stage: Stage) -> None:
-    """As many as it may hold, one more, and some more, in bodies of all sizes."""
+    """As many as it may hold, one more, and some more, in bodies of all sizes. Then one that has been purged."""
     for count in (8, 9, 30):
         filled(stage, {MOST: 8}, [10 + 7 * (number % 5) for number in range(count)])
+    queue, publisher, taker = stage.queue({MOST: 4}), confirming(stage), stage.channel()
+    for purged in (True, False):
+        publisher.publish(queue, 5, body=b"body")
+        stage.confirmed(publisher)
+        if purged:
+            taker.purge(queue)
+            stage.quiesce()
+        emptied(stage, taker, queue, 5)
 
 
 @rule("LEN-004", queue_types=("classic",))
@@ -116,12 +127,13 @@ def test_room_again(stage: Stage) -> None:
 
 
 @rule("LEN-010", queue_types=("classic",))
+@pytest.mark.parametrize("limit", [MOST, OCTETS], ids=["messages", "octets"])
 @pytest.mark.parametrize("priorities", [(1, 5, 3, 0), (0, 0, 9, 0, 0, 9), (4, 2, 4, 2, 4)])
-def test_which_priority_makes_room(stage: Stage, priorities: tuple[int, ...]) -> None:
-    """A queue for three gets more, the highest early or late, or several of it."""
-    queue, publisher = stage.queue({MOST: 3, LEVELS: 9}), confirming(stage)
+def test_which_priority_makes_room(stage: Stage, priorities: tuple[int, ...], limit: str) -> None:
+    """A queue for three messages, or octets, gets more, the highest early or late, or several of it."""
+    queue, publisher = stage.queue({limit: 3, LEVELS: 9}), confirming(stage)
     for priority in priorities:
-        publisher.publish(queue, properties={"priority": priority})
+        publisher.publish(queue, properties={"priority": priority}, body=b"b")
     stage.confirmed(publisher)
     emptied(stage, stage.channel(), queue, len(priorities))
 

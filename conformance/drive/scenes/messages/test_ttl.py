@@ -44,9 +44,13 @@ def _look(stage: Stage, *queues: str, gets: int = 2) -> None:
 
 
 @rule("TTL-001")
-def test_the_time_of_a_message(stage: Stage) -> None:
-    """To gets, and to a consumer that comes too late; beside one that lives on."""
-    if not _expires(stage):
+@pytest.mark.parametrize("beside", [None, "x-max-priority", "x-max-length", "x-single-active-consumer"])
+def test_the_time_of_a_message(stage: Stage, beside: str | None) -> None:
+    """To gets, and to a consumer that comes too late; beside one that lives on. Or it comes behind one that does, or
+    before it, in a queue that has other arguments, too."""
+    if beside is not None and stage.queue_type == "classic":
+        _behind_one(stage, beside)
+    if beside is not None or not _expires(stage):
         return
     channel, queues = confirming(stage), [stage.queue() for _ in "123"]
     for queue in queues:
@@ -58,6 +62,18 @@ def test_the_time_of_a_message(stage: Stage) -> None:
     late.consume(queues[0])
     stage.barrier(late)
     _look(stage, *queues)
+
+
+def _behind_one(stage: Stage, beside: str) -> None:
+    channel, queue = confirming(stage), stage.queue({beside: True if beside.endswith("consumer") else 5})
+    channel.publish(queue)
+    stage.confirmed(channel)
+    channel.publish(queue, properties={"expiration": str(SHORT), "priority": 5})
+    stage.confirmed(channel)
+    if "priority" not in beside:
+        stage.fetch(stage.channel(), queue)
+    wait(stage, OVER)
+    _look(stage, queue)
 
 
 @rule("TTL-002")

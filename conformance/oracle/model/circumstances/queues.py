@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from conformance.oracle.model.connections import Connection
     from conformance.oracle.model.model import Model
 
+DEAD = "x-dead-letter-exchange"
 USUAL_NAME = 127
 """Octets of a name that leave room for words of a refusal."""
 NOTICED = 500_000_000
@@ -38,6 +39,8 @@ def queue_declared(model: Model, connection: Connection, event: Event) -> Found:
         yield f"queue {name}", "delivery-limited"
     if "x-dead-letter-routing-key" in arguments:
         yield EVERYWHERE, "dead-letters-renamed"
+    if DEAD in arguments and sum(DEAD in queue.arguments for queue in model.topology.queues.values()) > 1:
+        yield EVERYWHERE, "dead-letters-of-three"
     if "x-max-length-bytes" in arguments:
         yield EVERYWHERE, "limited-in-octets"
     if arguments.get("x-overflow") == "reject-publish-dlx":

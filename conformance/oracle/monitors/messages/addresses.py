@@ -100,7 +100,7 @@ def given_back(fact: Returned, notes: Notes) -> None:
     """A mandatory reply comes back."""
     publication = fact.publication
     reply = notes.memory(Replies).replies.get(publication.message) if publication is not None else None
-    if publication is None or reply is None or not reply.there:
+    if publication is None or reply is None or not reply.there or notes.profile.choices["direct_replies"] != "routed":
         return
     notes.memory(Looks).returned.add(publication.message)
     if reply.to.there():
@@ -111,7 +111,8 @@ def given_back(fact: Returned, notes: Notes) -> None:
 def taken(fact: Confirmed, notes: Notes) -> None:
     """It is confirmed, and has not come back before."""
     replies, returned = notes.memory(Replies).replies, notes.memory(Looks).returned
-    for publication in fact.resolved if replies else ():
+    counts = bool(replies) and notes.profile.choices["direct_replies"] == "routed"
+    for publication in fact.resolved if counts else ():
         reply = replies.get(publication.message)
         if reply is not None and publication.mandatory and reply.there and publication.message not in returned:
             notes.exercise(ROUTED)

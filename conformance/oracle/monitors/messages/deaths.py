@@ -13,10 +13,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from conformance.oracle.model.channels import OPEN, Channel
+
 EXCHANGE, KEY = "x-dead-letter-exchange", "x-dead-letter-routing-key"
 TTL, LENGTH, LIMIT = "x-message-ttl", "x-max-length", "x-delivery-limit"
 REJECTED, EXPIRED, MAXLEN, RETURNED = "rejected", "expired", "maxlen", "delivery_limit"
-PLAIN = frozenset({EXCHANGE, KEY, TTL, LENGTH, LIMIT, "x-queue-type"})
+OCTETS, LEVELS = "x-max-length-bytes", "x-max-priority"
+PLAIN = frozenset({EXCHANGE, KEY, TTL, LENGTH, OCTETS, LIMIT, LEVELS, "x-single-active-consumer", "x-queue-type"})
 MILLISECOND = 1_000_000
 STEPS = 4
 """So many deaths are followed between two sightings."""
@@ -80,6 +83,8 @@ class Mortal:
     """When it was certainly in its first queue."""
     died_ns: int = 0
     """When the broker had certainly taken the rejection."""
+    by: Channel | None = None
+    """The channel on which it was settled."""
     failures: int = 0
     """How often it was rejected back into the queue."""
     seen: set[str] = field(default_factory=set)
@@ -88,6 +93,10 @@ class Mortal:
     """The queue, the reason and the exchange of its first death."""
     rekeyed: bool = False
     over: bool = False
+
+    def undecided(self) -> bool:
+        """Has the broker perhaps not taken what the client said of it, before the channel ended?"""
+        return self.fate == GIVEN_UP and not self.died_ns and self.by is not None and self.by.state != OPEN
 
 
 @dataclass(slots=True)
@@ -105,6 +114,22 @@ class Graves:
             return place.key or key
         found = self.bound.get(place.exchange or "", [])
         return found[0] if len(found) == 1 else None
+
+    def swept(self, name: str, since: int) -> None:
+        """The queue was found empty by a question of then: what has left it for good stands in nobody's way."""
+        place = self.places.get(name)
+        if place is not None:
+            place.came = [one for one in place.came if self._may_be_there(self.messages.get(one), name, since)]
+
+    def _may_be_there(self, mortal: Mortal | None, name: str, since: int) -> bool:
+        if mortal is None or mortal.sent > since or not mortal.certain_ns:
+            return True
+        held = mortal.queue == name and name in mortal.seen and mortal.fate in (HELD, WAITING)
+        return held or (mortal.queue == name and mortal.fate == GIVEN_UP and not mortal.died_ns)
+
+    def alone(self, mortal: Mortal) -> bool:
+        """Is there certainly no other copy of it anywhere?"""
+        return not (mortal.carbon or mortal.blind) and all(len(queues) == 1 for queues in self.bound.values())
 
     def way(self, mortal: Mortal, until: str) -> list[Step] | None:
         """The deaths from where it was seen last until it comes to this queue; None: that is not known."""
@@ -131,8 +156,10 @@ class Graves:
 def _cause(place: Place, mortal: Mortal, *, fresh: bool) -> str | None:
     """The one reason for which it may leave this queue by itself; None: there is none, or several."""
     causes = [EXPIRED] if place.number(TTL) is not None or (fresh and mortal.expiration is not None) else []
-    causes += [MAXLEN] if place.number(LENGTH) is not None and fresh else []
+    causes += [MAXLEN] if (place.number(LENGTH), place.number(OCTETS)) != (None, None) else []
     limit = place.number(LIMIT)
+    if limit is not None and mortal.failures and not fresh:
+        return None  # nobody counts how often it was given back since it came here
     causes += [RETURNED] if limit is not None and fresh and mortal.failures > limit else []
     return causes[0] if len(causes) == 1 else None
 

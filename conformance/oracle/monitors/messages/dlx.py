@@ -17,9 +17,11 @@ from conformance.oracle.monitors.messages.deaths import (
     GIVEN_UP,
     HELD,
     LENGTH,
+    LEVELS,
     MAXLEN,
     MESSAGES,
     MILLISECOND,
+    OCTETS,
     PLAIN,
     QUEUES,
     REJECTED,
@@ -42,6 +44,7 @@ from conformance.oracle.monitors.table import follows, judges
 OF_REASON = {REJECTED: "DLX-001", EXPIRED: "DLX-002", MAXLEN: "DLX-003", RETURNED: "DLX-004"}
 ADDRESS, COUNTS, FIELDS, FIRST, EXPIRATION = "DLX-005", "DLX-006", "DLX-007", "DLX-008", "DLX-009"
 COPIES, ENDLESS, ON_AND_ON, SETTLED = "DLX-010", "DLX-011", "DLX-012", "DLX-013"
+LOSING = frozenset({LENGTH, OCTETS})
 PROMPT, SECONDS = 1_000 * MILLISECOND, 2
 """After this a dead letter has arrived; and what the broker's wall clock may differ by."""
 SEEN = (*OF_REASON.values(), ADDRESS, COUNTS, FIELDS, FIRST, EXPIRATION, COPIES, ENDLESS, ON_AND_ON, SETTLED)
@@ -133,7 +136,9 @@ def settled(fact: Passed, notes: Notes) -> None:
             continue
         if channel.transactional or channel.state != OPEN or channel.indeterminate:
             known[delivery.message] = None
-        elif event.method == "basic.ack":
+            continue
+        mortal.by = channel
+        if event.method == "basic.ack":
             mortal.fate = ACKED
         elif not event.has("requeue"):
             mortal.fate = GIVEN_UP
@@ -166,7 +171,7 @@ def came(fact: Passed, notes: Notes) -> None:
     queue, automatic = found
     content = properties(event.arguments)
     deaths = table_of(content.get("headers") or {})
-    if not mortal.over and (deaths or queue != mortal.queue):
+    if not mortal.over and (deaths or mortal.deaths or queue != mortal.queue):
         _judge(event, mortal, queue, content, graves, notes)
     mortal.seen.add(queue)
     mortal.queue, mortal.exchange, mortal.key = queue, event.exchange or "", event.routing_key or ""
@@ -197,8 +202,19 @@ def _judge(event: Event, mortal: Mortal, queue: str, content: Any, graves: Grave
     """A dead letter: what it tells, beside what has happened."""
     headers = content.get("headers") or {}
     told = tuple(_death(one) for one in table_of(headers))
+    if mortal.undecided():
+        mortal.over = True
+        return
     if queue == mortal.queue and told == mortal.deaths and mortal.fate != GIVEN_UP:
+        if mortal.fate == ACKED and mortal.died_ns and graves.alone(mortal):
+            mortal.over = True
+            notes.find(SETTLED, event, "not again: it was acknowledged", _words(told), mortal.sent)
         return  # it was given back
+    if graves.alone(mortal) and not _goes_on(mortal.deaths, told):
+        mortal.over = True
+        allowed = f"{_words(mortal.deaths)}, and perhaps more"
+        notes.find(COUNTS, event, allowed, _words(told), mortal.sent)
+        return
     if mortal.fate == ACKED and mortal.died_ns and told != mortal.deaths:
         mortal.over = True
         notes.find(SETTLED, event, "no dead letter of what was acknowledged", _words(told), mortal.sent)
@@ -217,6 +233,12 @@ def _judge(event: Event, mortal: Mortal, queue: str, content: Any, graves: Grave
     _fields(event, mortal, steps, table_of(headers), notes)
     _first(event, mortal, steps, headers, notes)
     _content(event, mortal, steps, content, notes)
+
+
+def _goes_on(before: tuple[Death, ...], told: tuple[Death, ...]) -> bool:
+    """Are all deaths still told, none of them less often?"""
+    counts = {one[:2]: one[2] for one in told}
+    return all(counts.get(one[:2], 0) >= one[2] for one in before)
 
 
 def _words(deaths: tuple[Death, ...]) -> str:
@@ -310,6 +332,8 @@ def missing(fact: FoundEmpty, notes: Notes) -> None:
     graves, queue, event = notes.memory(Graves), fact.queue, fact.event
     if not graves.messages or queue.losers or queue.purged or queue.deleted or not queue.declared:
         return
+    if not queue.others(queue.declared, fact.receiver) and not queue.sweepers:
+        graves.swept(queue.name, fact.since)
     for message, mortal in graves.messages.items():
         if mortal is None or mortal.over or mortal.connection != event.connection:
             continue
@@ -321,7 +345,7 @@ def missing(fact: FoundEmpty, notes: Notes) -> None:
 def _absent(fact: FoundEmpty, message: str, mortal: Mortal, graves: Graves, notes: Notes) -> None:
     name = fact.queue.name
     asked, final = notes.memory(Lives).asked(fact.since), graves.places.get(name)
-    if final is None or LENGTH in final.arguments or not PLAIN.issuperset(final.arguments):
+    if final is None or not (LOSING.isdisjoint(final.arguments) and PLAIN.issuperset(final.arguments)):
         return
     if mortal.fate == ACKED and 0 < mortal.died_ns < asked - PROMPT and _could_bury(mortal, name, graves):
         mortal.over = True
@@ -356,9 +380,10 @@ def _due(mortal: Mortal, steps: list[Step], graves: Graves) -> int:
             time = mortal.died_ns
         elif step.reason == EXPIRED:
             later = (place.number(TTL) or 0) * MILLISECOND
-            time = _expired(mortal, place, graves) if step is steps[0] else time + later
+            ranked = LEVELS in place.arguments  # one that outranks it may stand in its way
+            time = 0 if ranked else _expired(mortal, place, graves) if step is steps[0] else time + later
         elif step.reason == MAXLEN:
-            time = _pushed(mortal, place, graves)
+            time = _pushed(mortal, place, graves) if step is steps[0] and not mortal.deaths else 0
         else:
             time = mortal.died_ns
         if not time:
@@ -369,7 +394,11 @@ def _due(mortal: Mortal, steps: list[Step], graves: Graves) -> int:
 def _expired(mortal: Mortal, place: Place, graves: Graves) -> int:
     """In its first queue, where nobody has taken it, and all live equally long, so that none stands in its way."""
     others = [graves.messages.get(one) for one in place.came]
-    if mortal.seen or any(one is None or one.expiration != mortal.expiration for one in others):
+    if (
+        mortal.seen
+        or LEVELS in place.arguments
+        or any(one is None or one.expiration != mortal.expiration for one in others)
+    ):
         return 0
     lives = [place.number(TTL), int(mortal.expiration) if (mortal.expiration or "").isdecimal() else None]  # type: ignore[arg-type]
     known = [life for life in lives if life is not None]
@@ -379,7 +408,11 @@ def _expired(mortal: Mortal, place: Place, graves: Graves) -> int:
 def _pushed(mortal: Mortal, place: Place, graves: Graves) -> int:
     """When so many had come behind it that there was no room for it any more."""
     most, others = place.number(LENGTH), [graves.messages.get(one) for one in place.came]
-    if most is None or any(one is None or one.seen or not one.certain_ns for one in others):
+    if (
+        most is None
+        or LEVELS in place.arguments
+        or any(one is None or one.seen or not one.certain_ns for one in others)
+    ):
         return 0
     behind = sorted(one.certain_ns for one in others if one is not None and one.sent > mortal.sent)
     return behind[most - 1] if 0 < most <= len(behind) else 0

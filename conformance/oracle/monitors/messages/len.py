@@ -26,7 +26,7 @@ ROOM, HEAD, REPLICATED, BODIES = "LEN-009", "LEN-010", "LEN-011", "LEN-014"
 BESIDE = "LEN-015"
 ALL = (COUNT, OLDEST, NO_MORE, READY, OCTETS, EITHER, NEWEST, BACK, ROOM, HEAD, REPLICATED, BODIES, BESIDE)
 MOST, MOST_OCTETS, OVERFLOW, KIND = "x-max-length", "x-max-length-bytes", "x-overflow", "x-queue-type"
-LEVELS = "x-max-priority"
+LEVELS, EXCHANGE, KEY = "x-max-priority", "x-dead-letter-exchange", "x-dead-letter-routing-key"
 DROPS, REFUSES = "drop-head", ("reject-publish", "reject-publish-dlx")
 CLASSIC, QUORUM = "classic", "quorum"
 QUEUES = 64
@@ -50,16 +50,31 @@ def declared(fact: Passed, notes: Notes) -> None:
     known = limits.by_queue.get(name)
     if known is not None:
         known.disturb()
-    if "x-dead-letter-exchange" in arguments:
-        limits.fed = True
-        limits.doubt()
+    if EXCHANGE in arguments:
+        _feed(limits, arguments)
     found = _bounded(event.connection, arguments)
-    anew = name and not known and fact.topology.queue(fact.connection.vhost, name) is None
-    if found is None or fact.topology.policies or limits.fed or not anew or event.has("auto_delete"):
+    there = fact.topology.queue(fact.connection.vhost, name)
+    ended = there is None or (there.gone is not None and there.gone.known > 0)
+    anew = name and (name in limits.deleted if known is not None else there is None) and ended
+    fed = not limits.fed.isdisjoint(("", name))
+    if found is None or fact.topology.policies or fed or not anew or event.has("auto_delete"):
         return
+    limits.deleted.discard(name)
     limits.by_queue[name] = found
     if len(limits.by_queue) > QUEUES:
         limits.by_queue.popitem(last=False)
+
+
+def _feed(limits: Limits, arguments: Mapping[str, Any]) -> None:
+    """Its dead letters come into one queue, or into any."""
+    heir = arguments.get(KEY) if arguments[EXCHANGE] == "" else None
+    if not isinstance(heir, str):
+        limits.fed.add("")
+        limits.doubt()
+        return
+    limits.fed.add(heir)
+    if heir in limits.by_queue:
+        limits.by_queue[heir].disturb()
 
 
 def _bounded(connection: str, arguments: Mapping[str, Any]) -> Bounded | None:
@@ -69,8 +84,8 @@ def _bounded(connection: str, arguments: Mapping[str, Any]) -> Bounded | None:
     levels, refuses = _limit(arguments.get(LEVELS, 0)), how in REFUSES
     if (most is None and octets is None) or levels is None or how not in (DROPS, *REFUSES):
         return None
-    either = {MOST, MOST_OCTETS, OVERFLOW, KIND} if refuses or octets is not None else {MOST, OVERFLOW, KIND, LEVELS}
-    allowed = {CLASSIC: either, QUORUM: set() if refuses else {MOST, OVERFLOW, KIND}}
+    any_kind = {MOST, OVERFLOW, KIND, EXCHANGE, KEY, "x-single-active-consumer"}
+    allowed = {CLASSIC: any_kind | {MOST_OCTETS, LEVELS}, QUORUM: set() if refuses else any_kind}
     plain = set(arguments) <= allowed.get(str(kind), set())
     return Bounded(connection, str(kind), most, octets, refuses, levels) if plain else None
 
@@ -97,14 +112,16 @@ def published(fact: Passed, notes: Notes) -> None:
     mine = event.connection == queue.connection and queue.publisher in (0, event.channel)
     confirms = channel is not None and channel.confirm and not channel.transactional
     rank = PRIORITY.search(event.arguments)
-    plain = confirms and "expiration" not in event.arguments and (queue.kind == CLASSIC or rank is None)
+    plain = "expiration" not in event.arguments and (queue.kind == CLASSIC or rank is None)
     first = [one.message for one in queue.ready[: len(queue.taken)]]
     if queue.asking or (queue.levels and queue.taken) or queue.taken != first:
         queue.unsure = True
     queue.restless = 0
-    if not (sound and mine and plain and event.message):
+    if not (sound and mine and confirms and event.message):
         queue.disturb()
         return
+    if not plain:
+        queue.disturb(foreign=False)
     del queue.ready[: len(queue.taken)]
     queue.taken, queue.publisher = [], event.channel
     level = min(int(rank[1]), queue.levels) if rank is not None else 0
@@ -139,8 +156,8 @@ def given_back(fact: Passed, notes: Notes) -> None:
     plain = channel is not None and channel.state == OPEN and not channel.transactional and not channel.indeterminate
     for queue in notes.memory(Limits).of(event.connection):
         if not event.has("requeue") or not plain:
-            if event.channel in queue.held:
-                queue.disturb()
+            if queue.settle(event.channel, event.delivery_tag or 0, multiple=bool(event.multiple)):
+                queue.disturb(foreign=not plain)
             continue
         queue.give_back(event.channel, event.delivery_tag or 0, multiple=bool(event.multiple))
 
@@ -151,8 +168,10 @@ def settled(fact: Passed, notes: Notes) -> None:
     event = fact.event
     if event.direction == TO_BROKER:
         for queue in notes.memory(Limits).of(event.connection):
-            tag, tags = event.delivery_tag or 0, queue.held.get(event.channel, set())
-            tags -= {one for one in tags if one == tag or (event.multiple and (one < tag or not tag))}
+            channel, tag = fact.connection.channels.get(event.channel), event.delivery_tag or 0
+            done = queue.settle(event.channel, tag, multiple=bool(event.multiple))
+            if done and (channel is None or channel.transactional or channel.indeterminate):
+                queue.disturb()
 
 
 @follows("basic.consume", "basic.cancel-ok", "basic.deliver")
@@ -162,13 +181,14 @@ def consumed(fact: Passed, notes: Notes) -> None:
     for name, queue in notes.memory(Limits).by_queue.items():
         if event.method == "basic.consume":
             if event.queue == name and event.connection == queue.connection:
-                queue.join(event.channel, tag)
+                queue.join(event.channel, tag, automatic=event.has("no_ack"))
             elif event.queue in (name, "", None):
                 queue.disturb()
         elif event.connection == queue.connection and (event.channel, tag) in queue.consumers:
             if event.method == "basic.deliver":
                 queue.brought += 1
-                queue.held.setdefault(event.channel, set()).add(event.delivery_tag or 0)
+                if (event.channel, tag) not in queue.automatic:
+                    queue.held.setdefault(event.channel, set()).add(event.delivery_tag or 0)
             elif event.direction != TO_BROKER:
                 queue.part(event.channel, tag)
 
@@ -178,16 +198,49 @@ def disturbed(fact: Passed, notes: Notes) -> None:
     """From now on others may have some, or some may be back."""
     event, limits = fact.event, notes.memory(Limits)
     for queue in limits.of(event.connection):
-        if event.channel in queue.held or (event.method == "channel.close" and event.channel == queue.publisher):
+        recovers = event.method == "basic.recover" and event.has("requeue") and queue.kind == CLASSIC
+        if recovers and not queue.asking and not any(channel == event.channel for channel, _ in queue.consumers):
+            if queue.settle(event.channel, 0, multiple=True):
+                queue.returning.add(event.channel)
+                queue.disturb(foreign=False)
+            continue
+        closes = event.method == "channel.close"
+        holds = queue.held.get(event.channel) or any(channel == event.channel for channel, _ in queue.consumers)
+        if holds or (closes and event.channel == queue.publisher):
             queue.disturb()
 
 
-@follows("queue.bind", "queue.purge", "queue.delete")
+@follows("queue.bind", "queue.delete")
 def rearranged(fact: Passed, notes: Notes) -> None:
-    """Other messages may come, or all may go. The empty name stands for any of them."""
-    for name, queue in notes.memory(Limits).by_queue.items():
+    """Other messages may come, or all may go. The empty name stands for any of them. A queue that nobody uses when it
+    is deleted may be declared anew."""
+    event, limits = fact.event, notes.memory(Limits)
+    queue = limits.by_queue.get(event.queue or "")
+    if event.method == "queue.delete" and queue is not None and queue.idle() and not event.has("no_wait"):
+        limits.deleted.add(event.queue or "")
+    for name, queue in limits.by_queue.items():
         if fact.event.queue in (name, "", None):
             queue.disturb()
+
+
+@follows("queue.purge", "queue.purge-ok")
+def purged(fact: Passed, notes: Notes) -> None:
+    """All goes that is there some time before the answer."""
+    event, limits = fact.event, notes.memory(Limits)
+    place, name = (event.connection, event.channel), event.queue or ""
+    if event.direction != TO_BROKER:
+        waiting = limits.purged.get(place)
+        queue = limits.by_queue.get(waiting.pop(0)) if waiting else None
+        if queue is not None:
+            queue.asking -= 1
+        return
+    limits.purged.setdefault(place, []).append(name)
+    queue = limits.by_queue.get(name)
+    if not name:
+        limits.doubt()
+    elif queue is not None:
+        queue.asking += 1
+        queue.disturb(foreign=event.has("no_wait") or event.connection != queue.connection)
 
 
 @follows("basic.get")
@@ -222,7 +275,7 @@ def answered(fact: Passed, notes: Notes) -> None:
             _count(event, queue, notes)
         elif not queue.unsure:
             _compare(event, queue, notes)
-        queue.ready, queue.taken, queue.restless = [], [], 0
+        queue.found_empty(event.channel)
         return
     queue.taken.append(event.message or "")
     if queue.beside and event.has("redelivered"):
@@ -249,7 +302,7 @@ def _compare(event: Event, queue: Bounded, notes: Notes) -> None:
     limit = EITHER if None not in (queue.most, queue.octets) else COUNT if queue.octets is None else OCTETS
     end, few = NEWEST if queue.refuses else OLDEST, READY if queue.crowded else NO_MORE
     if len(queue.ranks) > 1:
-        end, there, found = HEAD, sorted(there), sorted(found)
+        end, there, found = NEWEST if queue.refuses else HEAD, sorted(there), sorted(found)
     if queue.kind == QUORUM:
         limit = end = REPLICATED
     wanted = f"{len(there)} messages: {_list(there)}"

@@ -61,6 +61,12 @@ class Bounded:
     """So many messages they have got."""
     strange: bool = False
     """Something has happened to it of which nobody knows when, or how much."""
+    foreign: bool = False
+    """That may happen again, or is not over when the queue is found empty."""
+    returning: set[int] = field(default_factory=set)
+    """Channels that have given something back, which may still be on its way."""
+    automatic: set[tuple[int, str]] = field(default_factory=set)
+    """Of its consumers those that settle nothing."""
     closed: bool = False
     """It has refused something because it was full."""
     reopened: bool = False
@@ -115,37 +121,65 @@ class Bounded:
         self.reopened = self.reopened or (self.closed and not full)
         self.closed = self.closed or full
 
-    def disturb(self) -> None:
-        """Something happens to it of which nobody knows when, or how much."""
+    def disturb(self, *, foreign: bool = True) -> None:
+        """Something happens to it of which nobody knows when, or how much; `foreign`: nor when it is over."""
         self.unsure, self.strange, self.restless = True, True, 0
+        self.foreign = self.foreign or foreign
         self.denied.clear()
 
-    def join(self, channel: int, tag: str) -> None:
+    def found_empty(self, channel: int) -> None:
+        """This channel has found nothing there. If nothing is under way either, all is certain again, whatever has
+        happened before. What the channel has given back itself had come back by then."""
+        self.ready, self.taken, self.restless = [], [], 0
+        if self.foreign or not self.idle() or not self.returning <= {channel}:
+            return
+        self.returning.clear()
+        self.unsure = self.strange = self.beside = self.crowded = self.closed = self.reopened = False
+        self.gone, self.ranks, self.held = set(), set(), {}
+        self.came = self.brought = self.more = 0
+        self.denied.clear()
+
+    def idle(self) -> bool:
+        """Does nobody hold any of it, and is nothing under way?"""
+        return not (self.pending or self.asking or self.consumers or any(self.held.values()))
+
+    def join(self, channel: int, tag: str, *, automatic: bool) -> None:
         """A consumer is started: what is there is not certain from now on, how much may be there is."""
         self.strange = self.strange or not tag or (self.unsure and not self.consumers)
         self.unsure, self.restless, self.beside = True, 0, False
         self.consumers.add((channel, tag))
+        if automatic:
+            self.automatic.add((channel, tag))
 
     def part(self, channel: int, tag: str) -> None:
         """A consumer has left; was it the last one, and is nothing under way?"""
         if (channel, tag) not in self.consumers:
             return
         self.consumers.discard((channel, tag))
+        self.automatic.discard((channel, tag))
         if self.alone(channel) and not (self.consumers or self.strange or self.pending or self.asking):
             self.restless, self.beside, self.taken = channel, True, []
             self.more = self.came - self.brought
 
+    def settle(self, channel: int, tag: int, *, multiple: bool) -> set[int]:
+        """The client wants these no longer: which of them were out?"""
+        tags = self.held.get(channel, set())
+        done = {one for one in tags if one == tag or (multiple and (one <= tag or not tag))}
+        tags -= done
+        return done
+
     def give_back(self, channel: int, tag: int, *, multiple: bool) -> None:
         """A client wants these to be there again. Where they stand then, no rule of the family says."""
-        tags = self.held.get(channel, set())
-        back = {one for one in tags if one == tag or (multiple and (one < tag or not tag))}
-        tags -= back
+        back = self.settle(channel, tag, multiple=multiple)
         known = self.restless == channel or not (self.unsure or self.restless)
         if back and known and self.alone(channel) and not (self.pending or self.asking):
             self.more += len(back) + (0 if self.restless else len(self.ready) - len(self.taken))
             self.restless, self.beside, self.taken = channel, False, []
         elif back:
-            self.disturb()
+            self.disturb(foreign=False)
+        if back:
+            self.returning.add(channel)
+            self.foreign = self.foreign or self.asking > 0 or self.kind != "classic"
         self.unsure = self.unsure or bool(back)
 
     def alone(self, channel: int) -> bool:
@@ -159,8 +193,12 @@ class Limits:
 
     by_queue: OrderedDict[str, Bounded] = field(default_factory=OrderedDict)
     asked: dict[Place, tuple[str, bool]] = field(default_factory=dict)
-    fed: bool = False
-    """There are dead letters, which may come into any queue."""
+    purged: dict[Place, list[str]] = field(default_factory=dict)
+    """What a channel has asked to be emptied."""
+    deleted: set[str] = field(default_factory=set)
+    """Those that were deleted while nobody used them."""
+    fed: set[str] = field(default_factory=set)
+    """Queues into which dead letters may come; the empty name stands for any."""
 
     def of(self, connection: str) -> Iterator[Bounded]:
         """All that this connection declared."""

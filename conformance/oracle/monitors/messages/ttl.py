@@ -30,8 +30,12 @@ from conformance.oracle.topology.state import NamedQueue
 OWN, OF_QUEUE, SMALLER, STAYS = "TTL-001", "TTL-002", "TTL-003", "TTL-004"
 BY_ITSELF, BEHIND, AGED, AT_ONCE = "TTL-005", "TTL-006", "TTL-007", "TTL-008"
 TTL = "x-message-ttl"
-KNOWN = frozenset({"x-queue-type", TTL, "x-dead-letter-exchange", "x-dead-letter-routing-key"})
-"""A queue with other arguments may drop messages for other reasons."""
+LEVELS = "x-max-priority"
+KNOWN = frozenset(
+    {"x-queue-type", TTL, "x-dead-letter-exchange", "x-dead-letter-routing-key", LEVELS, "x-single-active-consumer"}
+)
+LEAKS = frozenset({"x-max-length", "x-max-length-bytes", "x-overflow"})
+"""A queue with such arguments may drop messages for other reasons; one with others nobody here knows."""
 NUMBER = re.compile(r'"expiration": "(\d+)"[,}]')
 MILLISECOND = 1_000_000
 SLACK, EARLY, PROMPT = 100 * MILLISECOND, 20 * MILLISECOND, 1_000 * MILLISECOND
@@ -63,6 +67,10 @@ class Life:
     """It had not been given out before this; 0: it has not been seen."""
     over: bool = False
     """It was judged."""
+    kept: bool = True
+    """Nothing but its time takes it away from its queue."""
+    ranked: bool = False
+    """Others may have come before it, whenever they were published."""
 
     @property
     def life(self) -> int:
@@ -121,6 +129,7 @@ def published(fact: Passed, notes: Notes) -> None:
         own = int(found[1]) * MILLISECOND if found else None
         waiting = _waiting(connection, queue.name)
         life = Life(queue.name, event.connection, event.seq, event.time_ns, own, shared, waiting)
+        life.kept, life.ranked = LEAKS.isdisjoint(queue.arguments), LEVELS in queue.arguments
     lives.lost += life is None
     lives.by_message[event.message] = life
     if len(lives.by_message) > MESSAGES:
@@ -142,9 +151,9 @@ def _milliseconds(value: object) -> int | None:
 
 
 def _plain(queue: NamedQueue, notes: Notes) -> bool:
-    """Does it keep what it gets, but for what expires, and does that expire at all?"""
+    """Does it keep what it gets, but for what expires and what it has no room for, and does that expire at all?"""
     kind = str(queue.arguments.get("x-queue-type") or "classic")
-    named = not queue.auto_delete and queue.owner is None and KNOWN.issuperset(queue.arguments)
+    named = not queue.auto_delete and queue.owner is None and (KNOWN | LEAKS).issuperset(queue.arguments)
     return named and notes.profile.queue(kind).messages_expire
 
 
@@ -179,7 +188,11 @@ def asked(fact: Passed, notes: Notes) -> None:
             lives.shelves[name] = False
     elif "x-dead-letter-exchange" in event.arguments:
         lives.lost += 1  # it may bring messages anywhere
-    elif TTL in event.arguments and fact.topology.queue(fact.connection.vhost, name) is None:
+    elif (
+        TTL in event.arguments
+        and LEVELS not in event.arguments
+        and fact.topology.queue(fact.connection.vhost, name) is None
+    ):
         lives.shelves[name] = not (event.has("auto_delete") or event.has("exclusive"))
         if len(lives.shelves) > QUEUES:
             lives.shelves.popitem(last=False)
@@ -223,7 +236,7 @@ def came(fact: Delivered, notes: Notes) -> None:
 
 def _shielded(life: Life, lives: Lives) -> bool:
     """Was one that lives longer before it in the queue, until it had expired?"""
-    return any(
+    return not life.ranked and any(
         other is not None
         and other.queue == life.queue
         and other.sent < life.sent
@@ -239,7 +252,7 @@ def _passed_over(fact: Delivered, lives: Lives, notes: Notes) -> None:
     for message, life in lives.by_message.items():
         if life is None or life.waiting != me or life.over or life.left_ns or not life.certain:
             continue
-        if life.queue != fact.queue.name or life.life or life.certain > fact.copy.published:
+        if life.queue != fact.queue.name or life.life or life.certain > fact.copy.published or not life.kept:
             continue
         life.over = True
         if len(fact.queue.receivers) == 1 and not _unseen(fact.queue, message):
@@ -258,7 +271,9 @@ def not_there(fact: FoundEmpty, notes: Notes) -> None:
     """The queue is empty: rightly?"""
     queue, event, lives = fact.queue, fact.event, notes.memory(Lives)
     for message, life in lives.by_message.items():
-        if life is None or life.over or life.queue != queue.name or not life.certain or life.certain >= fact.since:
+        if life is None or life.over or life.queue != queue.name or not 0 < life.certain < fact.since:
+            continue
+        if not life.kept:
             continue
         if life.connection != event.connection or queue.others(life.sent, fact.receiver) or _unseen(queue, message):
             continue

@@ -97,6 +97,7 @@ ARISES = {
     "owner-hangs-up": LEFT + "- end d closed \n 1 > declare q passive",
     "exclusive-consumer": "@queue q \n @open 1 \n 1 > consume q c1 exclusive",
     "dead-letters-renamed": "@queue q classic x-dead-letter-exchange=x x-dead-letter-routing-key=r",
+    "dead-letters-of-three": "".join(f"@queue {name} classic x-dead-letter-exchange=x \n" for name in "abc"),
     "limited-in-octets": "@queue q classic x-max-length-bytes=100",
     "refused-are-dead-letters": "@queue q classic x-max-length=1 x-overflow=reject-publish-dlx",
     "get-meets-deletion": "@queue q \n @open 1 \n 1 > get q \n 90 > delete q",
@@ -123,6 +124,7 @@ ARISES = {
     "long-tag-of-requester": f"@open 1 \n 1 > consume amq.rabbitmq.reply-to {'t' * 201} no_ack",
     "single-active-cancelled": "@queue q classic x-single-active-consumer=true \n @consume 1 q c1 \n 1 > cancel c1",
     "priority-above-maximum": PRIORITIES + '1 > publish q m1 with={"priority":4}',
+    "expires-among-priorities": PRIORITIES + "1 > publish q m1 expiration=50",
 }
 MISSES = {
     "closes-cross": BAD + REFUSED + "1 > closed-ok",
@@ -169,6 +171,7 @@ MISSES = {
     "owner-hangs-up": LEFT + "- end d closed \n - wait 0.5 \n 1 > declare q passive",
     "exclusive-consumer": "@queue q \n @open 1 \n 1 > consume q c1",
     "dead-letters-renamed": "@queue q classic x-dead-letter-exchange=x",
+    "dead-letters-of-three": "".join(f"@queue {name} classic x-dead-letter-exchange=x \n" for name in "ab"),
     "limited-in-octets": "@queue q classic x-max-length=100",
     "refused-are-dead-letters": "@queue q classic x-max-length=1 x-overflow=reject-publish",
     "get-meets-deletion": "@queue q \n @open 1 \n 1 > get q \n 1 < get-empty \n 90 > delete q",
@@ -195,6 +198,7 @@ MISSES = {
     "long-tag-of-requester": f"@open 1 \n 1 > consume amq.rabbitmq.reply-to {'t' * 200} no_ack",
     "single-active-cancelled": "@queue q \n @consume 1 q c1 \n 1 > cancel c1",
     "priority-above-maximum": PRIORITIES + '1 > publish q m1 with={"priority":3}',
+    "expires-among-priorities": "@queue q \n @open 1 \n 1 > publish q m1 expiration=50",
 }
 
 

@@ -74,6 +74,24 @@ SELF = (
     "@queue q classic x-dead-letter-exchange= x-dead-letter-routing-key=q x-message-ttl=100 \n"
     "@confirming 1 \n @open 3 \n" + M1 + LATER + "3 > get q no_ack \n"
 )
+GIVEN_BACK = ROUND + BACK + "2 > reject 2 requeue \n @barrier 2 \n 2 > get q \n 2 < get-ok 3 m1 q redelivered "
+TWO_COPIES = two() + "1 > publish any m1 exchange=x \n 1 < ack 1 \n"
+TWO_COPIES += "3 > get d \n 3 < get-ok 1 m1 any exchange=x \n 2 > get q \n 2 < get-ok 1 m1 any exchange=x \n"
+TWO_COPIES += "2 > reject 1 \n @barrier 2 \n"
+DROPPED = entry("d", "maxlen", 1, keys=("d",))
+CHAIN = "@queue e classic \n @queue d classic x-dead-letter-exchange= x-dead-letter-routing-key=e x-max-length=1 "
+CHAIN += "x-message-ttl=60000 \n @queue q classic x-dead-letter-exchange= x-dead-letter-routing-key=d \n"
+CHAIN += "@confirming 1 \n @open 2 \n @open 3 \n" + M1 + M2 + REJECTED
+CHAIN += "2 > get q \n 2 < get-ok 2 m2 q \n 2 > reject 2 \n @barrier 2 \n" + LATER + "3 > get e no_ack \n"
+CUT = two(more="x-max-length=1") + M1 + "b:2 > open \n b:2 < open-ok \n b:2 > get q \n b:2 < get-ok 1 m1 q \n"
+CUT += "b:2 > reject 1 \n - end b aborted \n" + M2 + LATER + ASK
+HOLD = "@open 90 \n 90 > declare w classic x-dead-letter-exchange= x-dead-letter-routing-key=q \n 90 < declare-ok w \n"
+HOLD += (
+    "@queue q classic x-dead-letter-exchange= x-dead-letter-routing-key=w {} \n @confirming 1 \n @open 2 \n @open 3 \n"
+)
+LONG_LIVED = entry("q", "maxlen", 1, original_expiration=["S", "60000"])
+PUSHED = dead(LONG_LIVED, first=("q", "maxlen"))
+FROM_W = LATER + "2 > get w \n 2 < get-ok 1 {} w {} \n 2 > reject 1 \n @barrier 2 \n" + LATER
 ACKED = two() + M1 + TAKEN + "2 > ack 1 \n @barrier 2 \n" + LATER + ASK
 SOUND = {
     "DLX-001": SIMPLE + dead(ONCE),
@@ -102,6 +120,8 @@ BROKEN = [
     ("DLX-006", TWICE + dead(WAITED, ONCE)),
     ("DLX-006", TWICE + dead(entry("q", "rejected", 2), entry("w", "expired", 2))),
     ("DLX-006", TWICE + dead(WAITED, ONCE, WAITED, ONCE)),
+    ("DLX-006", GIVEN_BACK),
+    ("DLX-006", GIVEN_BACK + dead(entry("q", "rejected", 1))),
     ("DLX-007", SIMPLE + dead(entry("q", "rejected", 1, exchange=["S", "x"]))),
     ("DLX-007", SIMPLE + dead(entry("q", "rejected", 1, keys=("d",)))),
     ("DLX-007", SIMPLE + dead(entry("q", "rejected", 1, time=None))),
@@ -114,6 +134,7 @@ BROKEN = [
     ("DLX-011", SELF + "3 < get-ok 1 m1 q " + dead(entry(*EXPIRED, 3), first=EXPIRED)),
     ("DLX-012", ROUND + BACK + "2 > reject 2 \n @barrier 2 \n" + LATER + "2 > get q \n 2 < get-empty"),
     ("DLX-013", ACKED + GOT + dead(ONCE)),
+    ("DLX-013", SIMPLE + dead(ONCE) + " \n " + ASK + GOT.replace("ok 1", "ok 2") + dead(ONCE)),
 ]
 LAWFUL = {
     "it may still be under way": two() + M1 + REJECTED + ASK + EMPTY,
@@ -126,5 +147,47 @@ LAWFUL = {
     + EMPTY,
     "its queue is not full": two(more="x-max-length=2") + M1 + M2 + LATER + ASK + EMPTY,
     "there is no such exchange": two().replace("exchange=", "exchange=x") + M1 + REJECTED + LATER + ASK + EMPTY,
+    "one that is given back tells the same again": GIVEN_BACK + dead(WAITED, ONCE),
+    "another copy of it is held where it comes as a dead letter": TWO_COPIES
+    + ASK
+    + GOT.replace("ok 1", "ok 2")
+    + dead(entry("q", "rejected", 1, keys=("any",), exchange=["S", "x"])),
+    "a copy that has not died comes where a dead letter is expected": TWO_COPIES.replace(
+        "3 > get d", "3 > get d no_ack"
+    )
+    + ASK
+    + GOT.replace("ok 1", "ok 2")
+    + dead(entry("q", "rejected", 1, keys=("any",), exchange=["S", "x"])),
+    "it was dropped on its way": CHAIN + "3 < get-ok 1 m1 e " + dead(DROPPED, ONCE),
+    "its rejection was lost, and there was no room for it": CUT
+    + GOT
+    + dead(entry("q", "maxlen", 1), first=("q", "maxlen")),
+    "it comes back from where it was dropped": HOLD.format("x-max-length=1")
+    + M1.replace("m1", "m1 expiration=60000")
+    + M2
+    + FROM_W.format("m1", PUSHED)
+    + "3 > get q no_ack \n 3 < get-ok 1 m1 q "
+    + dead(entry("w", "rejected", 1), LONG_LIVED, first=("q", "maxlen")),
+    "it comes back from where it went when it was refused": HOLD.format("x-max-length=1 x-overflow=reject-publish-dlx")
+    + M1
+    + "1 > publish q m2 \n 1 < nack 2 \n 3 > get q no_ack \n 3 < get-ok 1 m1 q \n"
+    + FROM_W.format("m2", dead(entry("q", "maxlen", 1), first=("q", "maxlen")))
+    + "3 > get q no_ack \n 3 < get-ok 2 m2 q "
+    + dead(entry("w", "rejected", 1), entry("q", "maxlen", 1), first=("q", "maxlen")),
+    "what was dropped is counted elsewhere": two(more="x-max-length=1")
+    + ASK
+    + EMPTY
+    + M1
+    + M2
+    + LATER
+    + "3 > delete d \n 3 < delete-ok says=1",
+    "an heir is declared anew": two()
+    + "3 > delete d \n 3 < delete-ok \n 3 > declare d classic \n 3 < declare-ok d \n"
+    + ASK
+    + EMPTY
+    + M1
+    + REJECTED
+    + LATER
+    + "3 > delete d \n 3 < delete-ok says=1",
     "it comes back rejected again": TWICE + dead(entry("w", "expired", 2), entry("q", "rejected", 2)),
 }

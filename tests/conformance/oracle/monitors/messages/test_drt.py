@@ -87,5 +87,9 @@ LAWFUL = {
     "an exclusive consumer of replies, and another": LISTENS.replace("no_ack", "no_ack exclusive") + BESIDE,
     "an address to which access is refused": BIND.format(A1) + "7 < closed 403 50 20 no \n 7 > closed-ok",
     "many requesters": "".join(f"@consume {one} {REPLIES} r{one} no_ack \n" for one in range(1, 19)),
+    "a mandatory reply that is delivered, and comes back, where that is so": (
+        ASKED + MANDATORY.replace("8 < ack", f"8 < return {A1} r1 \n 8 < ack") + CAME,
+        "rabbitmq-4.0",
+    ),
     "a late mandatory reply that comes back": GONE + MANDATORY.replace("8 < ack", f"8 < return {A1} r1 \n 8 < ack"),
 }

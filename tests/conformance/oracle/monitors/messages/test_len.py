@@ -108,8 +108,17 @@ SOUND = {
     "LEN-015": LEFT + got("m3", first=2),
     "LEN-013": refusing() + f"1 > get g no_ack \n 1 < get-ok 1 m3 g {death('maxlen')}",
 }
+MORE = "".join(f"8 > publish q m{at} \n 8 < ack {at} \n" for at in (5, 6, 7))
+EMPTIED = RETURNED + got("m3", "m4", first=3) + MORE
+PURGED = filled(COUNT, 4) + "1 > purge q \n 1 < purge-ok 2 \n" + got() + MORE
+BURIES = f"{COUNT} x-dead-letter-exchange= x-dead-letter-routing-key=d"
+OCTETS_RANKED = ranked(1, 5, 3, 0).replace(COUNT, OCTETS)
 BROKEN = [
     ("LEN-001", filled(COUNT, 3) + got("m1", "m2", "m3")),
+    ("LEN-001", EMPTIED + got("m5", "m6", "m7", first=5)),
+    ("LEN-003", PURGED + got("m7")),
+    ("LEN-002", filled(BURIES, 3) + got("m1", "m2")),
+    ("LEN-010", OCTETS_RANKED + got(of("m2", 5), of("m3", 3))),
     ("LEN-001", filled("x-max-length=0", 1) + got("m1")),
     ("LEN-002", filled(COUNT, 3) + got("m1", "m2")),
     ("LEN-003", filled(COUNT, 3) + got("m3")),
@@ -140,6 +149,21 @@ LAWFUL = {
     + got("m3"),
     "one comes back": CROWDED + "2 > nack 1 requeue \n" + got("m1 redelivered", "m3"),
     "its holder closes": CROWDED + "2 > close \n 2 < close-ok \n" + got("m1 redelivered", "m3"),
+    "it is found empty by another channel than the one that gave back": BACK
+    + "1 > reject 1 requeue \n 8 > get q no_ack \n 8 < get-ok 1 m3 q \n 8 > get q no_ack \n 8 < get-ok 2 m4 q \n"
+    "8 > get q no_ack \n 8 < get-empty \n" + MORE + got("m1 redelivered", "m6", "m7", first=3),
+    "it is found empty while some are held": KEPT
+    + got("m2")
+    + "2 > nack 1 requeue \n"
+    + MORE.replace("ack 5", "ack 3").replace("ack 6", "ack 4").replace("ack 7", "ack 5")
+    + got("m1 redelivered", "m6", "m7", first=2),
+    "a purge is under way when it is found empty": filled(COUNT, 4)
+    + "2 > purge q \n"
+    + got()
+    + MORE
+    + "2 < purge-ok \n"
+    + got("m7"),
+    "its dead letters go elsewhere": filled(BURIES, 3) + got("m2", "m3"),
     "it is emptied": filled(COUNT, 3) + "1 > purge q \n 1 < purge-ok 2 \n" + got(),
     "dead letters come": DEAD + filled(COUNT, 3) + got("m3"),
     "an exchange leads to it": filled(COUNT, 3) + "@exchange x q \n" + got("m3"),

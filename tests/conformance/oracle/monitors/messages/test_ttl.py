@@ -41,6 +41,9 @@ SOUND = {
 }
 BROKEN = [
     ("TTL-001", PLAIN + OWN + LATE + ASK + GOT),
+    ("TTL-001", PLAIN.replace("classic", "classic x-max-priority=5") + OWN + LATE + ASK + GOT),
+    ("TTL-001", PLAIN.replace("classic", "classic x-max-length=5") + OWN + LATE + ASK + GOT),
+    ("TTL-001", PLAIN.replace("classic", "classic x-single-active-consumer=true") + OWN + LATE + ASK + GOT),
     ("TTL-001", PLAIN + OWN + LATE + "@consume 2 q c1 \n 2 < deliver c1 1 m1 q"),
     ("TTL-002", TIMED + BARE + LATE + ASK + GOT),
     ("TTL-003", TIMED + LONG + LATE + ASK + GOT),

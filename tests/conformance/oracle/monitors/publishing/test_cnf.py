@@ -130,6 +130,11 @@ BROKEN = [
     ),
 ]
 LAWFUL = {
+    "what has expired leaves room": FULL.replace("classic", "classic x-message-ttl=100")
+    + "1 > publish q m1 \n 1 > publish q m2 \n 1 < ack 2 multiple \n - wait 1 \n 1 > publish q m3 \n 1 < ack 3",
+    "somebody may have taken one before it came": FULL
+    + "1 > publish q m1 \n 1 > publish q m2 \n 1 < ack 2 multiple \n @open 2 \n 1 > publish q m3 \n 2 > get q \n"
+    "2 < get-ok 1 m1 q \n 1 < ack 3",
     "a multiple that lies above a refused number does not speak of it": BURST
     + "1 > publish q m4 \n 1 < nack 3 \n 1 < nack 4 \n 1 < ack 4 multiple",
     "confirms that are lost with their channel": Q

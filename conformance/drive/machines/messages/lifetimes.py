@@ -1,0 +1,131 @@
+"""What the commands of the life machine act upon: three queues with drawn arguments, and what their features allow.
+
+Channel 0 is in confirm mode, and alone publishes unless the history is about several publishers: what a queue holds is
+certain only then, and mostly all are on the connection that has declared it. Where a feature does not exist, or does
+not go with the type of the queues, the history does without.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from conformance.catalogue import deviations
+from conformance.drive.channel import Channel
+from conformance.drive.machines.messages.lots import EXPIRATION, FANOUT, KEY, PUBLISHERS, TTL
+from conformance.drive.machines.shape import Shape
+from conformance.drive.machines.world import World
+from conformance.drive.stage import Stage
+from conformance.history.events import TO_CLIENT, Event
+
+ADDRESSES = "amq.rabbitmq.reply-to"
+CLASSIC_ALONE = frozenset({"x-max-priority", "x-max-length-bytes", "x-expires"})
+"""Quorum queues have no such priorities, and need not count octets or look for their end as classic ones do."""
+QUORUM_ALONE = frozenset({"x-delivery-limit"})
+DEAD = "x-dead-letter-exchange"
+AVOIDED = {"single-active-cancelled": "x-single-active-consumer", "expires-among-priorities": "x-max-priority"}
+"""Circumstances in which some versions are known to fail, and what brings them about. Directed checks show it; a
+machine that meets it all the time sees nothing else."""
+
+
+class Lifetimes(World):
+    """One history of the life machine."""
+
+    def __init__(self, stage: Stage, shape: Shape) -> None:
+        self.traits = shape.lot.traits
+        self.answers: list[str] = []
+        """Addresses that requests have carried, the latest last."""
+        self._arguments: dict[str, Mapping[str, Any]] = {}
+        self._lined: list[str] = []
+        super().__init__(stage, replace(shape, used=frozenset(), behind=False))
+        self._queues = self._lined
+        stage.recorder.subscribe(self._listen)
+
+    # -- queues
+
+    def _declared(self) -> str:
+        """All three, the heirs first."""
+        stage = self.stage
+        self._lined = [stage.payloads.long(stage.recorder.private_name()) for _ in self.shape.lot.terms]
+        if not self._lined:
+            return super()._declared()
+        for name, terms in reversed([*zip(self._lined, self.shape.lot.terms, strict=True)]):
+            self._arguments[name] = self._offered(dict(terms))
+            stage.queue(self._arguments[name], name=name)
+        if any(arguments.get(DEAD) for arguments in self._arguments.values()):
+            self._graveyard()
+        return self._lined[0]
+
+    def _offered(self, terms: dict[str, Any]) -> dict[str, Any]:
+        """What this broker knows, for queues of this type."""
+        stage = self.stage
+        other = CLASSIC_ALONE if stage.queue_type == "quorum" else QUORUM_ALONE
+        lasting = () if stage.profile.queue(stage.queue_type).messages_expire else ("x-message-ttl",)
+        found = {name: value for name, value in terms.items() if name not in other and name not in lasting}
+        if stage.queue_type == "quorum":
+            found.pop("x-overflow", None)
+        for name in self._avoided():
+            found.pop(name, None)
+        heir = found.pop(KEY, None)
+        if heir == FANOUT:
+            found[DEAD] = self._names_graveyard()
+        elif heir is not None:
+            found[KEY] = self._lined[heir]
+        return {name: value for name, value in found.items() if stage.offers(name)}
+
+    def _avoided(self) -> Iterator[str]:
+        known = self.stage.profile.deviations
+        circumstances = {one.where for one in deviations.load(known)} if known in deviations.NAMES else set()
+        harmless = {"expires-among-priorities"} if self.traits.isdisjoint((TTL, EXPIRATION)) else set()
+        return (argument for where, argument in AVOIDED.items() if where in circumstances - harmless)
+
+    def _names_graveyard(self) -> str:
+        return f"{self._lined[1]}.graves"
+
+    def _graveyard(self) -> None:
+        """An exchange that leads to the second queue."""
+        name, channel = self._names_graveyard(), self.stage.backstage()
+        self.stage.belongings.exchanges[name] = None
+        channel.declare_exchange(name)
+        channel.bind(self._lined[1], name)
+        self.stage.quiesce()
+
+    def replace(self, channel: Channel, index: int) -> None:
+        """Deletes a queue that nobody uses, and declares it anew."""
+        name = self.queue(index)
+        views = [one.view for one in self.channels if one.view is not None]
+        consumed = any(one.queue == name for view in views for one in view.consumers.values())
+        held = any(one.queue == name for view in views for one in view.unacked.values())
+        if not (consumed or held) and name in self._arguments and not any(view.publishing for view in views):
+            channel.delete(name)
+            self.stage.quiesce()
+            self.stage.queue(self._arguments[name], name=name)
+
+    # -- channels
+
+    def publisher(self, index: int) -> Channel:
+        """The channel that publishes."""
+        return self.channel(index if PUBLISHERS in self.traits else 0)
+
+    def _reconnect(self) -> None:
+        super()._reconnect()
+        self.channels[0].confirm()
+        self.stage.quiesce()
+
+    # -- replies
+
+    def asks(self, channel: Channel) -> bool:
+        """Does it wait for replies?"""
+        view = channel.view
+        waits = view is not None and any(
+            one.queue == ADDRESSES and one.state == "live" for one in view.consumers.values()
+        )
+        return waits and channel.state == "open"
+
+    def _listen(self, event: Event) -> None:
+        if event.direction == TO_CLIENT and f'"{ADDRESSES}.' in event.arguments:
+            found = json.loads(event.arguments).get("properties", {}).get("reply_to")
+            if isinstance(found, str) and found.startswith(f"{ADDRESSES}."):
+                self.answers.append(found)

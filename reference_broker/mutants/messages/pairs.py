@@ -1,0 +1,99 @@
+"""Wrong only where two features meet: each of them alone is as it should be."""
+
+from __future__ import annotations
+
+from codec import values
+from reference_broker.deadletter import earlier_deaths
+from reference_broker.message import Entry, Message
+from reference_broker.mutants.kinds import memory, replaces
+from reference_broker.mutants.messages.lengths import without
+from reference_broker.queue import Queue
+from reference_broker.vhost import VirtualHost
+
+
+@replaces("queue.die", "pairs.dies-twice", "what expires after it was given back becomes two dead letters", "DLX-013")
+def dies_twice(self: Queue, entry: Entry, reason: str) -> None:
+    if reason == "expired" and entry.redelivered and not self.deleted:
+        self.vhost.dead(self, entry.message, reason)
+    Queue.die(self, entry, reason)
+
+
+@replaces("queue.put_back", "pairs.deaths-forgotten", "a dead letter that is given back forgets its deaths", "DLX-006")
+def deaths_forgotten(self: Queue, entry: Entry) -> None:
+    message = entry.message
+    kept = [field for field in message.headers if field[0] != "x-death"]
+    if len(kept) < len(message.headers):
+        entry.message = message.copy(message.exchange, message.routing_key, headers=kept or None)
+    Queue.put_back(self, entry)
+
+
+@replaces("queue.die", "pairs.count-forgotten", "x-death begins anew after a dead letter was given back", "DLX-006")
+def count_forgotten(self: Queue, entry: Entry, reason: str) -> None:
+    message = entry.message
+    if entry.redelivered and earlier_deaths(message):
+        kept = [field for field in message.headers if field[0] != "x-death"]
+        entry.message = message.copy(message.exchange, message.routing_key, headers=kept)
+    Queue.die(self, entry, reason)
+
+
+@replaces("queue.expire", "pairs.priorities-outlive", "messages with a priority do not expire", "TTL-001")
+def priorities_outlive(self: Queue, *, overdue: bool = False) -> None:
+    if not (self.settings.max_priority and self.ready and self.ready.head().message.header.priority):
+        Queue.expire(self, overdue=overdue)
+
+
+@replaces("queue.expire", "pairs.single-outlive", "nothing expires where one consumer is served", "TTL-001")
+def single_outlive(self: Queue, *, overdue: bool = False) -> None:
+    if not self.settings.single_active_consumer:
+        Queue.expire(self, overdue=overdue)
+
+
+@replaces("queue.expire", "pairs.limited-outlive", "nothing expires in a queue with a limit", "TTL-001")
+def limited_outlive(self: Queue, *, overdue: bool = False) -> None:
+    if not self.limited:
+        Queue.expire(self, overdue=overdue)
+
+
+@replaces("queue.trim", "pairs.newest-die", "the newest make room where they become dead letters", "LEN-002")
+def newest_die(self: Queue) -> None:
+    if self.settings.dead_letter_exchange is None:
+        Queue.trim(self)
+        return
+    while self.ready and self.over_limit():
+        without(self, max(self.ready.entries(), key=lambda one: one.position))
+
+
+@replaces("queue.purge", "pairs.purged-count", "messages that were purged count towards the limit", "LEN-003")
+def purged_count(self: Queue) -> int:
+    count = Queue.purge(self)
+    purged: list[int] = memory(self, "purged", lambda: [0])
+    purged[0] += count
+    limit = self.settings.max_length
+    self.over_limit = lambda more=0, octets=0: (  # type: ignore[method-assign]
+        Queue.over_limit(self, more, octets)
+        or (limit is not None and len(self.ready) + more + purged[0] > limit and len(self.ready) + more > 1)
+    )
+    return count
+
+
+@replaces("queue.trim", "pairs.lowest-octets-go", "where octets are limited the lowest priority makes room", "LEN-010")
+def lowest_octets_go(self: Queue) -> None:
+    while self.ready and self.over_limit():
+        if self.settings.max_octets is None or not self.settings.max_priority:
+            self.die(self.ready.pop(), "maxlen")
+            continue
+        without(self, min(self.ready.entries(), key=lambda one: (one.message.header.priority or 0, one.position)))
+
+
+@replaces("vhost.dead", "pairs.unanswerable", "a dead letter has lost its reply-to", "CONTENT-007")
+def unanswerable(self: VirtualHost, queue: Queue, message: Message, reason: str) -> None:
+    if message.header.reply_to is not None:
+        message = message.copy(message.exchange, message.routing_key, reply_to=None)
+    VirtualHost.dead(self, queue, message, reason)
+
+
+@replaces("vhost.dead", "pairs.one-reason", "a message dies again only for the reason of its first death", "DLX-001")
+def one_reason(self: VirtualHost, queue: Queue, message: Message, reason: str) -> None:
+    first = values.lookup(message.headers, "x-first-death-reason")
+    if first is None or first == reason:
+        VirtualHost.dead(self, queue, message, reason)
