@@ -23,6 +23,9 @@ from conformance.oracle.model.records import (
 
 MANY = 32
 """From this many single settlements on, a quorum queue's channel may keep some in a buffer."""
+LOSING = ("RQ-011", "CNF-010")
+"""Who breaks one of these loses messages without any cause: where another rule speaks of its cause, that explains it as
+well."""
 _ENTRY_RULES = {PUBLISHED: "RQ-011", RECOVERED: "RQ-014", DEAD: "MODE-005", RETURNED_LATE: "TMO-006"}
 
 

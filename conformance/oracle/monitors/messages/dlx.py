@@ -11,6 +11,7 @@ from typing import Any
 from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model.channels import OPEN
 from conformance.oracle.model.facts import Accepted, Confirmed, FoundEmpty, Passed, Policed
+from conformance.oracle.monitors.fate import LOSING
 from conformance.oracle.monitors.messages.deaths import (
     ACKED,
     EXPIRED,
@@ -44,7 +45,7 @@ from conformance.oracle.monitors.table import follows, judges
 OF_REASON = {REJECTED: "DLX-001", EXPIRED: "DLX-002", MAXLEN: "DLX-003", RETURNED: "DLX-004"}
 ADDRESS, COUNTS, FIELDS, FIRST, EXPIRATION = "DLX-005", "DLX-006", "DLX-007", "DLX-008", "DLX-009"
 COPIES, ENDLESS, ON_AND_ON, SETTLED = "DLX-010", "DLX-011", "DLX-012", "DLX-013"
-LOSING = frozenset({LENGTH, OCTETS})
+_LOSERS = frozenset({LENGTH, OCTETS})
 PROMPT, SECONDS = 1_000 * MILLISECOND, 2
 """After this a dead letter has arrived; and what the broker's wall clock may differ by."""
 SEEN = (*OF_REASON.values(), ADDRESS, COUNTS, FIELDS, FIRST, EXPIRATION, COPIES, ENDLESS, ON_AND_ON, SETTLED)
@@ -345,7 +346,7 @@ def missing(fact: FoundEmpty, notes: Notes) -> None:
 def _absent(fact: FoundEmpty, message: str, mortal: Mortal, graves: Graves, notes: Notes) -> None:
     name = fact.queue.name
     asked, final = notes.memory(Lives).asked(fact.since), graves.places.get(name)
-    if final is None or not (LOSING.isdisjoint(final.arguments) and PLAIN.issuperset(final.arguments)):
+    if final is None or not (_LOSERS.isdisjoint(final.arguments) and PLAIN.issuperset(final.arguments)):
         return
     if mortal.fate == ACKED and 0 < mortal.died_ns < asked - PROMPT and _could_bury(mortal, name, graves):
         mortal.over = True
@@ -363,7 +364,8 @@ def _absent(fact: FoundEmpty, message: str, mortal: Mortal, graves: Graves, note
         mortal.over = True
         rule = ON_AND_ON if name in mortal.seen else OF_REASON[steps[-1].reason]
         deaths = _words(after(mortal.deaths, steps))
-        notes.find(rule, fact.event, f"{message} in {name}, {deaths}", "the queue is empty", mortal.sent)
+        allowed = f"{message} in {name}, {deaths}"
+        notes.find(rule, fact.event, allowed, "the queue is empty", mortal.sent, unless=LOSING)
 
 
 def _could_bury(mortal: Mortal, name: str, graves: Graves) -> bool:

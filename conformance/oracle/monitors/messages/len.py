@@ -16,6 +16,7 @@ from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model.channels import OPEN
 from conformance.oracle.model.facts import Confirmed, Passed, Policed
 from conformance.oracle.model.ranking import PRIORITY
+from conformance.oracle.monitors.fate import LOSING
 from conformance.oracle.monitors.messages.lengths import Bounded, Limits, Publish
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges
@@ -311,13 +312,13 @@ def _compare(event: Event, queue: Bounded, notes: Notes) -> None:
     reached = queue.most is not None and queue.octets is None and queue.came > queue.most
     bodies = queue.most is None and not queue.refuses and _near(queue, ALL_BESIDE)
     if more and lost and more <= queue.gone:
-        notes.find(end, event, wanted, seen)
+        notes.find(end, event, wanted, seen, unless=LOSING)
     elif more and more <= queue.gone and not queue.refuses:
         notes.find(limit, event, wanted, seen)
     elif lost and not more and reached and not queue.refuses and queue.kind == CLASSIC:
-        notes.find(few, event, wanted, seen)
+        notes.find(few, event, wanted, seen, unless=LOSING)
     elif lost and not more and bodies:
-        notes.find(BODIES, event, f"{wanted}, in bodies of {queue.size()} octets", seen)
+        notes.find(BODIES, event, f"{wanted}, in bodies of {queue.size()} octets", seen, unless=LOSING)
     elif found == there:
         _exercise(queue, limit, end, reached, notes)
         return

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model.channels import OPEN
 from conformance.oracle.model.facts import Confirmed, Passed, Policed
+from conformance.oracle.monitors.fate import LOSING
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.topology.policies import Policies, fits, number
@@ -296,6 +297,7 @@ def _compare(event: Event, shelf: Shelf, policies: Policies, notes: Notes) -> No
         said = "no limit" if shelf.most is None else f"a limit of {shelf.most}"
         allowed = f"the last {len(shelf.ready)} of {len(shelf.came)} messages, by {said}"
         told = sorted(one.seq for one in policies.by_key.values())
-        notes.find(rule, event, allowed, f"the last {len(shelf.taken)} of them", *told)
+        lost = LOSING if len(shelf.taken) < len(shelf.ready) else ()
+        notes.find(rule, event, allowed, f"the last {len(shelf.taken)} of them", *told, unless=lost)
     else:
         shelf.spoiled = True

@@ -15,6 +15,7 @@ from conformance.history.events import TO_BROKER
 from conformance.oracle.model import confirming
 from conformance.oracle.model.facts import Confirmed, Delivered, FoundEmpty, Passed
 from conformance.oracle.model.records import Copy
+from conformance.oracle.monitors.fate import LOSING
 from conformance.oracle.monitors.messages.deaths import MAXLEN, MILLISECOND, properties, table_of
 from conformance.oracle.monitors.messages.dlx import source_of
 from conformance.oracle.monitors.messages.ttl import Lives
@@ -159,7 +160,8 @@ def not_kept(fact: FoundEmpty, notes: Notes) -> None:
             continue
         if _refused_elsewhere(copy) and publication.full is not None:
             allowed = f"{copy.id} in {queue.name}, although {publication.full.name} has refused it"
-            notes.find(OTHERS, fact.event, allowed, "the queue is empty", copy.published, publication.resolved)
+            seqs = copy.published, publication.resolved
+            notes.find(OTHERS, fact.event, allowed, "the queue is empty", *seqs, unless=LOSING)
             return
 
 
@@ -201,6 +203,6 @@ def missing(fact: FoundEmpty, notes: Notes) -> None:
         for message, (sent, refused_ns) in queue.refused.items():
             if asked >= refused_ns + PROMPT and not target.others(sent, fact.receiver):
                 allowed = f"{message} in {target.name}, x-death {name} {MAXLEN} 1"
-                notes.find(BURIED, event, allowed, "the queue is empty", sent)
+                notes.find(BURIED, event, allowed, "the queue is empty", sent, unless=LOSING)
                 queue.refused.clear()
                 break

@@ -15,6 +15,7 @@ from typing import Any
 from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model.channels import OPEN, Channel
 from conformance.oracle.model.facts import Confirmed, Passed, Policed
+from conformance.oracle.monitors.fate import LOSING
 from conformance.oracle.monitors.messages.deaths import EXCHANGE, KEY, MILLISECOND, TTL, properties, table_of
 from conformance.oracle.monitors.messages.policy import SMALLER
 from conformance.oracle.monitors.notes import Notes
@@ -273,7 +274,7 @@ def not_there(fact: Passed, notes: Notes) -> None:
         due, here = (found.certain_ns, found.queue == queue) if way else (found.died_ns, found.address == ("", queue))
         if here and due and since >= due + (0 if way else PROMPT) and _plain(fact, queue):
             found.arrived = True
-            notes.find(found.rule, event, f"{message} in {queue}", "the queue is empty")
+            notes.find(found.rule, event, f"{message} in {queue}", "the queue is empty", unless=LOSING)
 
 
 def _plain(fact: Passed, name: str) -> bool:

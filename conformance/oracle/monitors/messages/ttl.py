@@ -23,6 +23,7 @@ from conformance.oracle.model.connections import Connection
 from conformance.oracle.model.facts import Answered, Confirmed, Delivered, FoundEmpty, Passed, Policed
 from conformance.oracle.model.queues import Queue
 from conformance.oracle.model.records import WAITING
+from conformance.oracle.monitors.fate import LOSING
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.topology.state import NamedQueue
@@ -257,7 +258,8 @@ def _passed_over(fact: Delivered, lives: Lives, notes: Notes) -> None:
         life.over = True
         if len(fact.queue.receivers) == 1 and not _unseen(fact.queue, message):
             allowed = f"{message} for {event.consumer_tag}, which waits"
-            notes.find(AT_ONCE, event, allowed, f"{fact.copy.id}, published later, comes alone", life.sent)
+            seen = f"{fact.copy.id}, published later, comes alone"
+            notes.find(AT_ONCE, event, allowed, seen, life.sent, unless=LOSING)
 
 
 def _unseen(queue: Queue, message: str) -> bool:
@@ -282,7 +284,8 @@ def not_there(fact: FoundEmpty, notes: Notes) -> None:
             life.over = True
             after = (event.time_ns - life.sent_ns) // MILLISECOND
             allowed = f"{message} for {life.life // MILLISECOND} ms"
-            notes.find(STAYS, event, allowed, f"the queue is empty {after} ms after it was sent", life.sent)
+            seen = f"the queue is empty {after} ms after it was sent"
+            notes.find(STAYS, event, allowed, seen, life.sent, unless=LOSING)
         elif since >= life.deadline:
             _gone(message, life, queue, lives, notes)
 

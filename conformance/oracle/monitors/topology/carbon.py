@@ -14,6 +14,7 @@ from conformance.history.events import Event
 from conformance.oracle.model.channels import OPEN
 from conformance.oracle.model.facts import Confirmed, Delivered, FoundEmpty, Passed
 from conformance.oracle.model.queues import Queue
+from conformance.oracle.monitors.fate import LOSING
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.topology import Message
@@ -123,7 +124,8 @@ def never_came(fact: FoundEmpty, notes: Notes) -> None:
             continue
         if _untouched(queue, letter, fact):
             letter.came.add(queue.name)
-            notes.find(REACHED, fact.event, f"{message} in {queue.name}", "the queue is empty", letter.sent)
+            allowed = f"{message} in {queue.name}"
+            notes.find(REACHED, fact.event, allowed, "the queue is empty", letter.sent, unless=LOSING)
 
 
 def _untouched(queue: Queue, letter: Letter, fact: FoundEmpty) -> bool:
