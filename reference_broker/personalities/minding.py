@@ -70,13 +70,27 @@ def give_back(channel: Channel, method: m.BasicPublish, header: codec.Header, bo
 # -- errors
 
 
+REFUSED_BY_CHANNEL = (
+    "CONTENT-006 GET-001 GET-002 NOWAIT-006 CONSUME-001 CONSUME-002 CONSUME-003 CHAN-007 CPRIO-004 DRT-001 DRT-002 "
+    "DRT-003 DRT-008 DRT-009 DRT-010 DRT-011 QUEUE-001 QUEUE-004 QUEUE-006 QUEUE-007 QUEUE-008 QUEUE-009 QUEUE-012 "
+    "QUEUE-013 QUEUE-014 QUEUE-015 QUEUE-024 QUEUE-035 EXCH-001 EXCH-002 EXCH-003 EXCH-004 EXCH-008 EXCH-009 EXCH-010 "
+    "EXCH-011 EXCH-012 EXCH-013 BIND-001 BIND-002 BIND-003 BIND-006 BIND-010 BIND-015"
+)
+"""Rules of names, routes and contents that say the same of one mistake each."""
+CLOSED_IN_WORDS = (
+    "CHAN-001 CHAN-004 CHAN-009 CONN-008 FRAME-003 FRAME-004 FRAME-005 FRAME-006 FRAME-007 FRAME-008 FRAME-009 "
+    "FRAME-011 FRAME-012 FRAME-013 FRAME-014 FRAME-015 FRAME-016"
+)
+"""Rules of octets and numbers of channels that say by which code a mistake costs the connection."""
+
+
 # By the words of each of these rules a channel is closed, with 406 or 404, and the connection lives on.
 @around(
     "connection.close_channel",
     "errors.all-hard",
     "each channel error is reported by connection.close, with the same code",
     breaks="ERR-001 ERR-002 ERR-004 ACK-010 MODE-006 TX-001 TX-004 CNF-016 CNF-019 TAG-009",
-    may="ERR-003 ERR-005 ERR-006 ERR-007 ERR-008 ERR-011 ACK-009 ACK-011 AUTO-004 TAG-007 TMO-*",
+    may=f"ERR-003 ERR-005 ERR-006 ERR-007 ERR-008 ERR-011 ACK-009 ACK-011 AUTO-004 TAG-007 TMO-* {REFUSED_BY_CHANNEL}",
     hides="ERR-* AUTO-004 ACK-* MODE-006 TX-* TAG-*",
     about="errors",
 )
@@ -90,7 +104,7 @@ def all_hard(earlier: Any, self: Connection, channel: Channel, error: AmqpExcept
     "errors.hard-without-a-word",
     "where the connection is to be closed for a mistake, it is cut off without connection.close",
     breaks="ERR-009 ERR-010 CAN-018",
-    may="QOS-023 QOS-025 CAN-017 TMO-014",
+    may=f"QOS-023 QOS-025 CAN-017 TMO-014 {CLOSED_IN_WORDS}",
     hides="ERR-009 ERR-010",
     about="close",
 )

@@ -190,7 +190,11 @@ def odd(method: m.ConnectionStartOk) -> bool:
 
 
 @changes(
-    "login.odd-properties", "a client with unusual properties is dropped without a word", hides="CAN-001", about="login"
+    "login.odd-properties",
+    "a client with unusual properties is dropped without a word",
+    may="CONN-006",
+    hides="CAN-001",
+    about="login",
 )
 def odd_properties(parts: Parts) -> None:
     turned_away(parts, odd)
@@ -199,6 +203,7 @@ def odd_properties(parts: Parts) -> None:
 @changes(
     "login.empty-capabilities",
     "a client with an empty table of capabilities is dropped without a word",
+    may="CONN-006",
     hides="CAN-001 CAN-004 TMO-008 TMO-026",
     about="login",
 )
@@ -209,6 +214,7 @@ def empty_capabilities(parts: Parts) -> None:
 @changes(
     "login.no-capabilities",
     "a client without a table of capabilities is dropped without a word",
+    may="CONN-006",
     hides="CAN-001 CAN-004 TMO-008 TMO-026",
     about="login",
 )
