@@ -80,14 +80,15 @@ class Send:
         if self.life is not None and EXPIRATION in lives.traits and world.stage.offers("expiration"):
             properties["expiration"] = str(self.life)
         if self.priority is not None and PRIORITIES in lives.traits:
-            properties["priority"] = self.priority
+            properties["priority"] = lives.priority(key, self.priority)
         if REPLIES in lives.traits and self.octets and lives.asks(channel):
             properties["reply_to"] = ADDRESSES
         exchange = ""
         if self.special and SPREAD in lives.traits:
             exchange, key = world.prop("all", lambda: world.stage.exchange(*world.queues)), ""
         body, persistent = bytes([65 + self.octets]) * self.octets, self.persistent or None
-        channel.publish(key, self.count, self.mandatory, persistent, properties, exchange=exchange, body=body)
+        mandatory = self.mandatory and not lives.returns_refused
+        channel.publish(key, self.count, mandatory, persistent, properties, exchange=exchange, body=body)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 from conformance.catalogue import deviations
 from conformance.drive.channel import Channel
-from conformance.drive.machines.messages.lots import EXPIRATION, FANOUT, KEY, PUBLISHERS, TTL
+from conformance.drive.machines.messages.lots import EXPIRATION, FANOUT, KEY, PUBLISHERS, REFUSING, TTL
 from conformance.drive.machines.shape import Shape
 from conformance.drive.machines.world import World
 from conformance.drive.stage import Stage
@@ -76,10 +76,25 @@ class Lifetimes(World):
         return {name: value for name, value in found.items() if stage.offers(name)}
 
     def _avoided(self) -> Iterator[str]:
-        known = self.stage.profile.deviations
-        circumstances = {one.where for one in deviations.load(known)} if known in deviations.NAMES else set()
+        circumstances = self._circumstances()
         harmless = {"expires-among-priorities"} if self.traits.isdisjoint((TTL, EXPIRATION)) else set()
         return (argument for where, argument in AVOIDED.items() if where in circumstances - harmless)
+
+    def _circumstances(self) -> set[str | None]:
+        """Those in which this broker is known to fail."""
+        known = self.stage.profile.deviations
+        return {one.where for one in deviations.load(known)} if known in deviations.NAMES else set()
+
+    def priority(self, queue: str, wanted: int) -> int:
+        """This one, or the highest that the queue has where the broker does not bear a higher one."""
+        if "priority-above-maximum" not in self._circumstances():
+            return wanted
+        return min(wanted, int(self._arguments.get(queue, {}).get("x-max-priority", 0)))
+
+    @property
+    def returns_refused(self) -> bool:
+        """Does the broker return what a full queue refuses?"""
+        return REFUSING in self.traits and "mandatory-to-the-full" in self._circumstances()
 
     def _names_graveyard(self) -> str:
         return f"{self._lined[1]}.graves"

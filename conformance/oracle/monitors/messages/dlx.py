@@ -45,7 +45,8 @@ from conformance.oracle.monitors.table import follows, judges
 OF_REASON = {REJECTED: "DLX-001", EXPIRED: "DLX-002", MAXLEN: "DLX-003", RETURNED: "DLX-004"}
 ADDRESS, COUNTS, FIELDS, FIRST, EXPIRATION = "DLX-005", "DLX-006", "DLX-007", "DLX-008", "DLX-009"
 COPIES, ENDLESS, ON_AND_ON, SETTLED = "DLX-010", "DLX-011", "DLX-012", "DLX-013"
-_LOSERS = frozenset({LENGTH, OCTETS})
+_LOSERS = frozenset({LENGTH, OCTETS, "x-single-active-consumer"})
+"""In such queues messages may be lost, or gets find nothing."""
 PROMPT, SECONDS = 1_000 * MILLISECOND, 2
 """After this a dead letter has arrived; and what the broker's wall clock may differ by."""
 SEEN = (*OF_REASON.values(), ADDRESS, COUNTS, FIELDS, FIRST, EXPIRATION, COPIES, ENDLESS, ON_AND_ON, SETTLED)

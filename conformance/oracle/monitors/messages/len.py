@@ -85,7 +85,7 @@ def _bounded(connection: str, arguments: Mapping[str, Any]) -> Bounded | None:
     levels, refuses = _limit(arguments.get(LEVELS, 0)), how in REFUSES
     if (most is None and octets is None) or levels is None or how not in (DROPS, *REFUSES):
         return None
-    any_kind = {MOST, OVERFLOW, KIND, EXCHANGE, KEY, "x-single-active-consumer"}
+    any_kind = {MOST, OVERFLOW, KIND, EXCHANGE, KEY}
     allowed = {CLASSIC: any_kind | {MOST_OCTETS, LEVELS}, QUORUM: set() if refuses else any_kind}
     plain = set(arguments) <= allowed.get(str(kind), set())
     return Bounded(connection, str(kind), most, octets, refuses, levels) if plain else None

@@ -32,11 +32,10 @@ OWN, OF_QUEUE, SMALLER, STAYS = "TTL-001", "TTL-002", "TTL-003", "TTL-004"
 BY_ITSELF, BEHIND, AGED, AT_ONCE = "TTL-005", "TTL-006", "TTL-007", "TTL-008"
 TTL = "x-message-ttl"
 LEVELS = "x-max-priority"
-KNOWN = frozenset(
-    {"x-queue-type", TTL, "x-dead-letter-exchange", "x-dead-letter-routing-key", LEVELS, "x-single-active-consumer"}
-)
-LEAKS = frozenset({"x-max-length", "x-max-length-bytes", "x-overflow"})
-"""A queue with such arguments may drop messages for other reasons; one with others nobody here knows."""
+KNOWN = frozenset({"x-queue-type", TTL, "x-dead-letter-exchange", "x-dead-letter-routing-key", LEVELS})
+LEAKS = frozenset({"x-max-length", "x-max-length-bytes", "x-overflow", "x-single-active-consumer"})
+"""A queue with such arguments may drop messages for other reasons, or may give gets nothing; one with others nobody
+here knows."""
 NUMBER = re.compile(r'"expiration": "(\d+)"[,}]')
 MILLISECOND = 1_000_000
 SLACK, EARLY, PROMPT = 100 * MILLISECOND, 20 * MILLISECOND, 1_000 * MILLISECOND
