@@ -45,7 +45,7 @@ from conformance.oracle.monitors.table import follows, judges
 OF_REASON = {REJECTED: "DLX-001", EXPIRED: "DLX-002", MAXLEN: "DLX-003", RETURNED: "DLX-004"}
 ADDRESS, COUNTS, FIELDS, FIRST, EXPIRATION = "DLX-005", "DLX-006", "DLX-007", "DLX-008", "DLX-009"
 COPIES, ENDLESS, ON_AND_ON, SETTLED = "DLX-010", "DLX-011", "DLX-012", "DLX-013"
-_LOSERS = frozenset({LENGTH, OCTETS, "x-single-active-consumer"})
+LOSSY = frozenset({LENGTH, OCTETS, "x-single-active-consumer"})
 """In such queues messages may be lost, or gets find nothing."""
 PROMPT, SECONDS = 1_000 * MILLISECOND, 2
 """After this a dead letter has arrived; and what the broker's wall clock may differ by."""
@@ -347,7 +347,7 @@ def missing(fact: FoundEmpty, notes: Notes) -> None:
 def _absent(fact: FoundEmpty, message: str, mortal: Mortal, graves: Graves, notes: Notes) -> None:
     name = fact.queue.name
     asked, final = notes.memory(Lives).asked(fact.since), graves.places.get(name)
-    if final is None or not (_LOSERS.isdisjoint(final.arguments) and PLAIN.issuperset(final.arguments)):
+    if final is None or not (LOSSY.isdisjoint(final.arguments) and PLAIN.issuperset(final.arguments)):
         return
     if mortal.fate == ACKED and 0 < mortal.died_ns < asked - PROMPT and _could_bury(mortal, name, graves):
         mortal.over = True
