@@ -20,6 +20,8 @@ TTL, LENGTH, LIMIT = "x-message-ttl", "x-max-length", "x-delivery-limit"
 REJECTED, EXPIRED, MAXLEN, RETURNED = "rejected", "expired", "maxlen", "delivery_limit"
 OCTETS, LEVELS = "x-max-length-bytes", "x-max-priority"
 PLAIN = frozenset({EXCHANGE, KEY, TTL, LENGTH, OCTETS, LIMIT, LEVELS, "x-single-active-consumer", "x-queue-type"})
+LEAVING = frozenset({TTL, LENGTH, OCTETS})
+"""A queue with such arguments may lose a message although nobody touches it."""
 MILLISECOND = 1_000_000
 STEPS = 4
 """So many deaths are followed between two sightings."""
@@ -151,6 +153,19 @@ class Graves:
             if here == until:
                 return steps
         return None
+
+    def goes_round(self, name: str, key: str) -> bool:
+        """May what has come into this queue leave it by itself, and come again?"""
+        here = name
+        for _ in range(STEPS):
+            place = self.places.get(here)
+            if place is None or place.exchange is None or LEAVING.isdisjoint(place.arguments):
+                return False
+            following = self.target(place, key)
+            if following in (None, name):
+                return True
+            here, key = str(following), place.key or key
+        return True
 
 
 def _cause(place: Place, mortal: Mortal, *, fresh: bool) -> str | None:

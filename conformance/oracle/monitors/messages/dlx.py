@@ -227,7 +227,7 @@ def _judge(event: Event, mortal: Mortal, queue: str, content: Any, graves: Grave
         notes.find(ENDLESS, event, allowed, _words(told), mortal.sent)
         return
     steps = graves.way(mortal, queue)
-    if not steps or not told:
+    if not steps or not told or graves.goes_round(queue, event.routing_key or ""):
         mortal.over = True
         return
     _list(event, mortal, steps, told, queue, notes)

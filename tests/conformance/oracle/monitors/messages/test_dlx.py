@@ -189,5 +189,9 @@ LAWFUL = {
     + REJECTED
     + LATER
     + "3 > delete d \n 3 < delete-ok says=1",
+    "it has gone round by itself since it was rejected": ROUND.replace(
+        "routing-key=w \n", "routing-key=w x-message-ttl=100 \n"
+    )
+    + f"2 < get-ok 2 m1 q {dead(entry('w', 'expired', 2), entry('q', 'expired', 1), ONCE)}",
     "it comes back rejected again": TWICE + dead(entry("w", "expired", 2), entry("q", "rejected", 2)),
 }
