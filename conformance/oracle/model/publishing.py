@@ -173,6 +173,8 @@ def _copy(channel: Channel, event: Event, queue: Queue, publication: Publication
     early = queue.declaration is not None and not queue.declaration.certain_for(channel)
     copy.unowed = copy.fleeting or channel.indeterminate or publication.immediate or early
     copy.indeterminate = channel.indeterminate
+    if early and queue.room is not None:
+        queue.disturbed = True  # it may have come before the queue was there
     if '"expiration"' in event.arguments:
         copy.unowed = queue.disturbed = True
         if queue.dead_letters is not None:

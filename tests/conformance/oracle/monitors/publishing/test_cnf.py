@@ -130,6 +130,9 @@ BROKEN = [
     ),
 ]
 LAWFUL = {
+    "they may have come before the queue was there": "@open 2 \n @confirming 1 \n"
+    "2 > declare q durable x-max-length=2 x-overflow=reject-publish \n"
+    "1 > publish q m1 \n 1 > publish q m2 \n 1 > publish q m3 \n 1 < ack 3 multiple \n 2 < declare-ok q",
     "what has expired leaves room": FULL.replace("classic", "classic x-message-ttl=100")
     + "1 > publish q m1 \n 1 > publish q m2 \n 1 < ack 2 multiple \n - wait 1 \n 1 > publish q m3 \n 1 < ack 3",
     "somebody may have taken one before it came": FULL
