@@ -68,7 +68,7 @@ def arranged(fact: Passed, notes: Notes) -> None:
     elif fact.topology.policies or not name or event.has("auto_delete"):
         return
     elif fact.topology.queue(fact.connection.vhost, name) is None:
-        graves.places[name] = Place(event.args.get("arguments") or {})
+        graves.places[name] = Place({**(event.args.get("arguments") or {})})
         if len(graves.places) > QUEUES:
             graves.places.popitem(last=False)
 
