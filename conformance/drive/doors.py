@@ -28,8 +28,7 @@ LARGE, MANY = 131072, 2047
 
 def dial(stage: Stage, name: str, *, login: bool = True, vhost: bool = True) -> RawConnection:
     """A socket on which nothing was said yet."""
-    while name in stage.connections:
-        name += " again"
+    name = stage.unused(name)
     link = RawConnection(reach(stage.target), stage.recorder, name, stage.target)
     stage.connections[name] = link
     stage.note(events.KNOWN, of=name, login=login, vhost=vhost)

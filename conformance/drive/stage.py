@@ -106,8 +106,7 @@ class Stage:
     ) -> RawConnection:
         """One more connection in this history; by another user, where a login is given, or into another vhost; with so
         many channels at most, where that is less than the broker allows. One that was not let in keeps its name."""
-        while any(event.connection == name for event in self.events):
-            name += " again"
+        name = self.unused(name)
         connection = open_connection(
             self.target_of(login, vhost),
             self.recorder,
@@ -119,6 +118,12 @@ class Stage:
         )
         self.connections[name] = connection
         return connection
+
+    def unused(self, name: str) -> str:
+        """This name for a connection, or one like it that none in this history has had."""
+        while any(event.connection == name for event in self.events):
+            name += " again"
+        return name
 
     def target_of(self, login: tuple[str, str] | None, vhost: str | None = None) -> Target:
         """The broker, as this user, or as the one of the run; in this vhost, or in that of the run."""

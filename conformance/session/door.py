@@ -281,15 +281,14 @@ def _put_last(items: list[pytest.Item], *, revived: bool) -> None:
     after the checks that know their rule, but before those that may cost the broker, if it is not `revived`. A hunt
     knows what all others have reached. Families take turns: where time runs out, each has had its share of it."""
     places = [place for place, item in enumerate(items) if CHECK in item.stash]
-    turns = Counter[str]()
-
-    def order(item: pytest.Item) -> tuple[bool, bool, bool, bool, int]:
-        check = item.stash[CHECK]
+    turns, ordered = Counter[str](), list[tuple[tuple[bool, bool, bool, bool, int], int]]()
+    for place in places:
+        item, check = items[place], items[place].stash[CHECK]
         family = check.rules[0].partition("-")[0] if check.rules else ""
         turns[family] += 1
-        return _hunts(item), check.last and not revived, not check.rules, check.last, turns[family]
-
-    checks = sorted((items[place] for place in places), key=order)
+        order = _hunts(item), check.last and not revived, not check.rules, check.last, turns[family]
+        ordered.append((order, place))
+    checks = [items[place] for _, place in sorted(ordered)]
     for place, item in zip(places, checks, strict=True):
         items[place] = item
 

@@ -3,7 +3,7 @@
     python short_lives.py amqp://guest:guest@localhost:5672/%2F ...
 
 A queue gets a message with this expiration, in milliseconds, and is asked for it as soon as it is confirmed; 100 times
-each. What was asked for too late is not counted.
+each, with pauses that let the clock of a broker stand elsewhere each time. What was asked for too late is not counted.
 """
 
 from __future__ import annotations

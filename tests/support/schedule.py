@@ -2,8 +2,8 @@
 
 What a file sets up for all its tests is set up once, as with `--dist loadfile`, which this takes the place of. How long
 a file took is kept in pytest's cache from one run to the next; one that is not known goes by its number of tests. On a
-fresh clone nothing is kept yet: there `seconds.json` says how long those took that take longest. Files with tests on
-Spark go to two workers: a session costs ten seconds and a gigabyte.
+fresh clone nothing is kept yet: there `seconds.json` says how long those took that take longest, as a run of all tests
+on a fresh clone has kept it. Files with tests on Spark go to two workers: a session costs ten seconds and a gigabyte.
 """
 
 from __future__ import annotations

@@ -35,7 +35,6 @@ from conformance.drive.machines.messages.lots import (
     LONG,
     LOTS,
     PRIORITIES,
-    QUEUES,
     RANKS,
     REPLIES,
     SERVED,
@@ -393,4 +392,3 @@ PATIENT: Alphabet = (
 LIFE = search.Machine(
     "life", commands, (1,), Lifetimes, wide=(1,), apart=RARELY, small=True, patient=PATIENT, lots=LOTS
 )
-assert QUEUES > 1

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.oracle.monitors.fate import LOSING
 from tests.support.blame import SETTLED, STOCK, UNKNOWN, doubted
 
 
@@ -142,3 +143,16 @@ def test_who_waits_is_not_starved_of_what_the_dead_hold(play) -> None:
     wait = "@consume 3 q c3 \n - deadline replies \n 3 > cancel c3 \n 3 < cancel-ok c3 \n @drain q m1"
     sent = play(AGROUND + "2 < deliver c2 1 m1 q redelivered \n" + wait).broken
     assert set(play(AGROUND + wait).broken) - set(sent) == {"AUTO-012"}
+
+
+def test_who_loses_messages_anyway_may_not_have_dropped_the_wrong_end(play) -> None:
+    """RQ-011, CNF-010: m1 is there in place of m2, so the wrong one was dropped, or m2 was lost. That both are there is
+    no loss."""
+    stocked = "@queue q classic x-max-length=1 \n @open 1 \n @confirming 8 \n" + "".join(
+        f"8 > publish q m{number} \n 8 < ack {number} \n" for number in (1, 2)
+    )
+    first, empty = "1 > get q no_ack \n 1 < get-ok 1 m1 q \n", "1 > get q no_ack \n 1 < get-empty"
+    second = "1 > get q no_ack \n 1 < get-ok 2 m2 q \n"
+    found = [play(stocked + first + rest + empty).judge.judgement.findings for rest in ("", second)]
+    assert [(one.rule, one.unless) for one in found[0]] == [("LEN-002", LOSING)]
+    assert [(one.rule, one.unless) for one in found[1]] == [("LEN-001", ())]
