@@ -73,6 +73,8 @@ NAMES: Mapping[str, str] = {
     "long-tag-of-requester": "a consumer of replies has a tag of more than 200 octets",
     "single-active-cancelled": "a client cancels a consumer of a queue that serves one at a time",
     "priority-above-maximum": "a message has a higher priority than its queue",
+    "time-to-live": "a queue gives its messages a time to live, or a message comes to it with one",
+    "no-time-beside-consumers": "a message whose time to live is 0 comes to a queue that has a consumer",
     "expires-among-priorities": "a message with a time to live comes into a queue with priorities",
     "killed-young": "the broker is killed when the queue is younger than two seconds",
     "transient-exchange-restarted": "the broker is restarted when there is a transient exchange",

@@ -1,4 +1,4 @@
-"""Circumstances of priorities: messages with a higher one than their queue has, or that may expire before others."""
+"""Circumstances of what is published with a time to live, or with a higher priority than a queue has."""
 
 from __future__ import annotations
 
@@ -7,23 +7,44 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
+from conformance.oracle.topology import Message, route
 
 if TYPE_CHECKING:
+    from conformance.oracle.model.channels import Channel
     from conformance.oracle.model.model import Model
 
 PRIORITY = re.compile(r'"priority": (\d+)')
 EVERYWHERE = ""
+DEAD, LEVELS, TTL = "x-dead-letter-exchange", "x-max-priority", "x-message-ttl"
 
 
-def published(model: Model, event: Event) -> Iterator[tuple[str, str]]:
-    """By the default exchange: what takes it out of the queue may be any connection."""
-    if '"expiration"' in event.arguments and not event.exchange:
-        ranked = model.queues.get(event.routing_key or "")
-        if ranked is not None and ranked.levels:
+def published(model: Model, channel: Channel, event: Event) -> Iterator[tuple[str, str]]:
+    """What takes it out of a queue with priorities may be any connection."""
+    queue = model.queues.get(event.routing_key or "") if not event.exchange else None
+    if queue is not None and '"expiration"' in event.arguments:
+        yield f"queue {queue.name}", "time-to-live"
+        if queue.levels:
             yield EVERYWHERE, "expires-among-priorities"
-    queue = (
-        model.queues.get(event.routing_key or "") if '"priority"' in event.arguments and not event.exchange else None
-    )
-    found = PRIORITY.search(event.arguments) if queue is not None and queue.levels else None
-    if queue is not None and found is not None and int(found[1]) > queue.levels:
+    if queue is not None and queue.receivers and _has_no_time(model, channel, event):
+        yield f"queue {queue.name}", "no-time-beside-consumers"
+    found = PRIORITY.search(event.arguments) if '"priority"' in event.arguments else None
+    if found is not None and any(int(found[1]) > levels for levels in _levels(model, channel, event)):
         yield EVERYWHERE, "priority-above-maximum"
+
+
+def _has_no_time(model: Model, channel: Channel, event: Event) -> bool:
+    """By itself, or because its queue gives it none."""
+    queue = model.topology.queue(channel.connection.vhost, event.routing_key or "")
+    return '"expiration": "0"' in event.arguments or (queue is not None and queue.arguments.get(TTL) == 0)
+
+
+def _levels(model: Model, channel: Channel, event: Event) -> Iterator[int]:
+    """The highest priority of each queue to which it goes; of any, if it may go on from there as a dead letter."""
+    way = route(model.topology, channel, event.exchange or "", Message(event.routing_key or "", event.arguments))
+    queues = [] if isinstance(way, str) else list(way)
+    if any(DEAD in queue.arguments for queue in queues):
+        queues = list(model.topology.queues.values())
+    for queue in queues:
+        levels = queue.arguments.get(LEVELS)
+        if isinstance(levels, int) and levels:
+            yield levels

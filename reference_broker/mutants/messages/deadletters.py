@@ -56,6 +56,15 @@ def limit_rejects(self: Queue, entry: Entry, delivery: Delivery) -> None:
 
 
 @replaces(
+    "queue.trim", "deadletters.limit-of-octets", "a limit of octets has a reason of its own", "DLX-003", "DLX-008"
+)
+def limit_of_octets(self: Queue) -> None:
+    most = self.settings.max_length
+    while self.ready and self.over_limit():
+        self.die(self.ready.pop(), "maxlen" if most is not None and len(self.ready) + 1 > most else "maxlenbytes")
+
+
+@replaces(
     "vhost.dead", "deadletters.one-at-a-time", "of messages that expire together only the first goes on", "DLX-002"
 )
 def one_at_a_time(self: VirtualHost, queue: Queue, message: Message, reason: str) -> None:

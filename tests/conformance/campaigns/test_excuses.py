@@ -88,6 +88,9 @@ IMITATE = {
     "replies.second-requester",
     "replies.address-by-tag",
     "replies.made-up-crashes",
+    "aging.early",
+    "aging.zero-beside-consumers",
+    "deadletters.limit-of-octets",
     "pairs.priorities-outlive",
     "single.exclusive-joins",
     "single.exclusive-first",
@@ -213,6 +216,9 @@ def test_a_broker_that_errs_elsewhere_is_found_beside_what_is_listed_of_lavinmq(
         "naming.nothing-unbound",
         "naming.refusals-that-do-not-fit",
         "octets.weight-unseen",
+        "aging.early",
+        "aging.zero-beside-consumers",
+        "deadletters.limit-of-octets",
     ],
 )
 def test_what_is_listed_of_lavinmq_is_excused(mutant: str) -> None:

@@ -79,7 +79,7 @@ class Send:
         if self.life is not None and EXPIRATION in lives.traits and world.stage.offers("expiration"):
             properties["expiration"] = str(self.life)
         if self.priority is not None and PRIORITIES in lives.traits:
-            properties["priority"] = lives.priority(key, self.priority)
+            properties["priority"] = lives.priority(self.priority)
         if REPLIES in lives.traits and self.octets and lives.asks(channel):
             properties["reply_to"] = ADDRESSES
         exchange = ""

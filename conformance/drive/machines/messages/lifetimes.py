@@ -85,11 +85,11 @@ class Lifetimes(World):
         known = self.stage.profile.deviations
         return {one.where for one in deviations.load(known)} if known in deviations.NAMES else set()
 
-    def priority(self, queue: str, wanted: int) -> int:
-        """This one, or the highest that the queue has where the broker does not bear a higher one."""
+    def priority(self, wanted: int) -> int:
+        """This one, or the highest that every queue has where the broker does not bear a higher one."""
         if "priority-above-maximum" not in self._circumstances():
             return wanted
-        return min(wanted, int(self._arguments.get(queue, {}).get("x-max-priority", 0)))
+        return min(wanted, *(int(one.get("x-max-priority", wanted)) for one in self._arguments.values()))
 
     @property
     def returns_refused(self) -> bool:

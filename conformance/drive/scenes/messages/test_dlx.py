@@ -18,7 +18,7 @@ SHORT, LONG = 100, 60_000
 """Milliseconds."""
 ARRIVED, TURN = 1.3, 0.4
 """Seconds after which a dead letter has certainly come, and after which it most likely has."""
-TURNS = 3
+TURNS, OCTETS = 3, 60
 
 
 def _to(queue: str, **more: object) -> dict[str, object]:
@@ -85,11 +85,16 @@ def test_expired(stage: Stage) -> None:
 
 @rule("DLX-003")
 def test_pushed_out(stage: Stage) -> None:
-    """Two are too many."""
-    grave = stage.queue()
-    _sent(stage, stage.queue(_to(grave, x_max_length=2)), 4)
+    """Two are too many; and beyond a limit of octets, whatever counts as such, the first must go."""
+    grave, queues = stage.queue(), [_to("", x_max_length=2)]
+    if stage.offers("x-max-length-bytes"):
+        queues.append(_to("", x_max_length_bytes=OCTETS))
+    for arguments in queues:
+        channel = confirming(stage)
+        channel.publish(stage.queue(arguments | _to(grave)), 4, body=b"d" * OCTETS)
+        stage.confirmed(channel)
     wait(stage, ARRIVED)
-    _look(stage, grave, gets=3)
+    _look(stage, grave, gets=8)
 
 
 @rule("DLX-004", queue_types=("quorum",))

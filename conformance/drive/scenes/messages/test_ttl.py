@@ -18,6 +18,8 @@ from conformance.drive.stage import Stage
 
 SHORT, LONG, HALF, OVER = 250, 60_000, 0.15, 0.4
 """Milliseconds; and the seconds after which what lives for a short time has lived for half of it, or has expired."""
+MOMENTS = 60, 80, 90
+"""Milliseconds that are over before a clock that is read ten times a second has gone on."""
 SHORTLY, LEASE = 1.2, 600
 """Seconds after which a queue does not count what has expired; milliseconds of an x-expires."""
 UNUSED, PART = 2.8, 0.3
@@ -107,7 +109,10 @@ def test_the_smaller_time(stage: Stage) -> None:
 
 @rule("TTL-004")
 def test_until_then_it_is_there(stage: Stage) -> None:
-    """By either time, and both; after more than half of it, and behind one that has expired. The queue is older."""
+    """By either time, and both; after more than half of it, and behind one that has expired. The queue is older.
+
+    What lives for a moment is there for that moment.
+    """
     if not _expires(stage):
         return
     channel, plain = confirming(stage), [stage.queue() for _ in "12"]
@@ -120,6 +125,10 @@ def test_until_then_it_is_there(stage: Stage) -> None:
     stage.confirmed(channel)
     wait(stage, 2 * HALF)
     _look(stage, *plain, timed)
+    for life in MOMENTS:
+        _mortal(channel, plain[0], life)
+        stage.confirmed(channel)
+        _look(stage, plain[0])
 
 
 @rule("TTL-005")
@@ -179,7 +188,7 @@ def _give_back(channel: Channel, how: str, tags: Sequence[int]) -> None:
 
 @rule("TTL-008")
 def test_no_time_at_all(stage: Stage) -> None:
-    """Where a consumer waits, between messages that live; and where none does."""
+    """Where a consumer waits, between messages that live; where one has no room; and where there is none."""
     if not _expires(stage):
         return
     channel, waited, alone = confirming(stage), stage.queue(), stage.queue()
@@ -192,10 +201,16 @@ def test_no_time_at_all(stage: Stage) -> None:
         else:
             channel.publish(waited)
         stage.confirmed(channel)
+    busy, holder = stage.queue(), stage.channel()
+    holder.qos(1)
+    holder.consume(busy)
+    channel.publish(busy)
+    stage.quiesce()
+    _mortal(channel, busy, 0, 0)
     _mortal(channel, alone, 0, 0)
     stage.confirmed(channel)
     wait(stage, HALF)
-    _look(stage, alone)
+    _look(stage, busy, alone)
 
 
 @rule("TTL-009")

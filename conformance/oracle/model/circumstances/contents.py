@@ -37,7 +37,7 @@ def published(model: Model, connection: Connection, event: Event) -> Found:
         return
     if '"types"' in event.arguments and NO_NUMBER.search(event.arguments):
         yield f"connection {connection.name}", "float-without-number"
-    yield from ranking.published(model, event)
+    yield from ranking.published(model, channel, event)
     if "mandatory" not in event.flags or "immediate" in event.flags:
         return
     way = routing.route(model, channel, event.exchange or "", event.routing_key or "", event.arguments)

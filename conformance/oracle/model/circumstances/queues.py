@@ -41,6 +41,8 @@ def queue_declared(model: Model, connection: Connection, event: Event) -> Found:
         yield EVERYWHERE, "dead-letters-renamed"
     if DEAD in arguments and sum(DEAD in queue.arguments for queue in model.topology.queues.values()) > 1:
         yield EVERYWHERE, "dead-letters-of-three"
+    if "x-message-ttl" in arguments:
+        yield f"queue {name}", "time-to-live"
     if "x-max-length-bytes" in arguments:
         yield EVERYWHERE, "limited-in-octets"
     if arguments.get("x-overflow") == "reject-publish-dlx":

@@ -283,7 +283,7 @@ def not_there(fact: FoundEmpty, notes: Notes) -> None:
             life.over = True
             after = (event.time_ns - life.sent_ns) // MILLISECOND
             allowed = f"{message} for {life.life // MILLISECOND} ms"
-            seen = f"the queue is empty {after} ms after it was sent"
+            seen = f"the queue is empty {after} ms after it was sent, {life.life // MILLISECOND - after} ms too early"
             notes.find(STAYS, event, allowed, seen, life.sent, unless=LOSING)
         elif since >= life.deadline:
             _gone(message, life, queue, lives, notes)

@@ -125,6 +125,8 @@ ARISES = {
     "single-active-cancelled": "@queue q classic x-single-active-consumer=true \n @consume 1 q c1 \n 1 > cancel c1",
     "priority-above-maximum": PRIORITIES + '1 > publish q m1 with={"priority":4}',
     "expires-among-priorities": PRIORITIES + "1 > publish q m1 expiration=50",
+    "time-to-live": "@queue q \n @open 1 \n 1 > publish q m1 expiration=50",
+    "no-time-beside-consumers": "@queue q \n @consume 1 q c1 \n 1 > publish q m1 expiration=0",
 }
 MISSES = {
     "closes-cross": BAD + REFUSED + "1 > closed-ok",
@@ -199,6 +201,8 @@ MISSES = {
     "single-active-cancelled": "@queue q \n @consume 1 q c1 \n 1 > cancel c1",
     "priority-above-maximum": PRIORITIES + '1 > publish q m1 with={"priority":3}',
     "expires-among-priorities": "@queue q \n @open 1 \n 1 > publish q m1 expiration=50",
+    "time-to-live": "@queue q \n @open 1 \n 1 > publish q m1",
+    "no-time-beside-consumers": "@queue q \n @open 1 \n 1 > publish q m1 expiration=0",
 }
 
 
