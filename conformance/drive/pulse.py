@@ -28,6 +28,8 @@ from conformance.drive.drivers.target import Target
 from conformance.history.events import Event
 
 STEPS = ("channel.open", "queue.declare", "queue.delete", "channel.close")
+OPTIONAL = "queue.delete"
+"""A broker that has never answered this one, and answers what was sent after it, can be examined all the same."""
 CONNECTS = 5.0
 """Seconds for one step of a handshake."""
 TRIES = 2
@@ -57,6 +59,8 @@ class Pulse:
     restart: str | None = None
     down: str = ""
     """Why the broker cannot be examined just now; empty while it can."""
+    lacking: str = ""
+    """The step that it did not answer when it was first asked; empty: it answered all."""
     revived: int = 0
     """How often there was a broker to go on with after a breakdown: restarted, or in another vhost."""
     elsewhere: str = ""
@@ -204,19 +208,23 @@ class Pulse:
             )
         except ConnectionLost:
             return "ends its connections"
-        answered = 0
+        awaited = [step for step in STEPS if step != self.lacking]
         until = time.monotonic() + patience
-        while line.alive and answered < len(STEPS):
+        while line.alive and awaited:
             left = until - time.monotonic()
             for event in line.receive(max(0.0, left)):
                 if event.method in ("channel.close", "connection.close"):
                     return ""  # it refuses, so it answers
-                answered += event.method == f"{STEPS[min(answered, 3)]}-ok"
+                answered = event.method.removesuffix("-ok")
+                awaited = [step for step in awaited if step != answered]
             if left < 0:
                 break
         if not line.alive:
             return "ends its connections"
-        return f"answers no {STEPS[answered]}" if answered < len(STEPS) else ""
+        if awaited == [OPTIONAL] and not self._beats:
+            self.lacking = OPTIONAL
+            return ""
+        return f"answers no {awaited[0]}" if awaited else ""
 
 
 def alarm(block: str, unblock: str, reason: str | None) -> None:

@@ -37,6 +37,7 @@ NAMED: Mapping[str, str] = {
     "mute-notary": "unanswered.confirm.select cancel.unannounced requeue.at-tail",
     "mute-banker": "unanswered.tx.commit immediate.honoured settle.nack-zero-on-empty-refused",
     "mute-undertaker": "unanswered.queue.delete-with-consumers unanswered.channel.close requeue.at-tail",
+    "mute-gravedigger": "unanswered.queue.delete redelivered.always tune.no-heartbeat",
     "mute-host": "unanswered.basic.consume tags.gap-after-auto-ack tune.no-heartbeat",
     # brokers that break down
     "jammed-registry": "wedges.declares-after-150 redelivered.always cancel.notifies-everybody",

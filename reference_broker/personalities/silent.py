@@ -49,6 +49,7 @@ def unanswered(
 
 
 unanswered("queue.purge", m.QueuePurgeOk, breaks="ERR-014", hides="CNF-017")
+unanswered("queue.delete", m.QueueDeleteOk, breaks="ERR-014", hides="CAN-* CNF-010 CNF-012 CNF-017")
 unanswered("queue.bind", m.QueueBindOk, breaks="ERR-014", hides="CNF-010 CNF-012")
 unanswered("exchange.declare", m.ExchangeDeclareOk, breaks="ERR-014", hides="CNF-010 CNF-012")
 unanswered("channel.flow", m.ChannelFlowOk, breaks="ERR-014", hides="ERR-011")
