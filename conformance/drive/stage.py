@@ -15,6 +15,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from codec import Method
@@ -25,6 +26,7 @@ from conformance.drive import ending
 from conformance.drive.around import Around
 from conformance.drive.belongings import Belongings
 from conformance.drive.channel import Channel
+from conformance.drive.drivers.errors import Unreachable
 from conformance.drive.drivers.raw import ConnectionLost, Item, RawConnection, Target, open_connection
 from conformance.drive.guard import Guard
 from conformance.drive.payloads import Payloads
@@ -105,17 +107,24 @@ class Stage:
         channel_max: int = 0,
     ) -> RawConnection:
         """One more connection in this history; by another user, where a login is given, or into another vhost; with so
-        many channels at most, where that is less than the broker allows. One that was not let in keeps its name."""
-        name = self.unused(name)
-        connection = open_connection(
+        many channels at most, where that is less than the broker allows. One that was not let in keeps its name. No
+        capabilities are announced by leaving their table out, or, where that does not let one in, by an empty one."""
+        enter = partial(
+            open_connection,
             self.target_of(login, vhost),
             self.recorder,
-            name,
             capabilities=capabilities,
             heartbeat=heartbeat,
-            properties=properties,
             channel_max=channel_max,
         )
+        name = self.unused(name)
+        try:
+            connection = enter(name, properties=properties)
+        except Unreachable:
+            if capabilities is None or capabilities:
+                raise
+            name = self.unused(name)
+            connection = enter(name, properties={**(properties or {}), "capabilities": {}})
         self.connections[name] = connection
         return connection
 

@@ -203,7 +203,7 @@ def odd_properties(parts: Parts) -> None:
 @changes(
     "login.empty-capabilities",
     "a client with an empty table of capabilities is dropped without a word",
-    may="CONN-006",
+    breaks="CONN-006",
     hides="CAN-001 CAN-004 TMO-008 TMO-026",
     about="login",
 )

@@ -42,7 +42,7 @@ def open_connection(
     connection = RawConnection(reach(target), recorder, name, target)
     try:
         announced = CAPABILITIES if capabilities is None else capabilities
-        said = {} if capabilities is None and target.terse else {"capabilities": dict(announced)}
+        said = {"capabilities": dict(announced)} if announced and not (capabilities is None and target.terse) else {}
         shake_hands(connection, {**(properties or {}), **said}, heartbeat, channel_max)
     except BaseException:
         connection.abort()

@@ -247,6 +247,8 @@ class Unanswered(Fact):
     connection_error: ClientError | None = None
     request: Request | None = None
     consumer: Consumer | None = None
+    claims: tuple[str, ...] = ()
+    """Of a step of the handshake: the rules by which it must be answered."""
 
 
 @dataclass(slots=True)

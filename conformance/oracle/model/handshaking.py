@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import codec
-from codec import methods, values
+from codec import methods
 from conformance.history.events import Event
 from conformance.oracle.model import requests
 from conformance.oracle.model.handshake import FRAME_MIN
@@ -120,12 +120,8 @@ def _log_in(connection: Connection, event: Event) -> None:
     elif handshake.login:
         start_ok = codec.decode(event.raw)
         assert isinstance(start_ok, methods.ConnectionStartOk)
-        rare = _letters(start_ok.client_properties) - PLAIN_TYPES
+        rare = any(letter not in PLAIN_TYPES or value == [] for _, letter, value in start_ok.client_properties)
         handshake.claims["connection.tune"] = ("CONN-006",) if rare else ("CONN-005",)
-
-
-def _letters(table: values.FieldTable) -> set[str]:
-    return {letter for _, letter, _ in table}
 
 
 def _tune(connection: Connection, event: Event) -> None:

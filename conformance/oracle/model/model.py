@@ -332,7 +332,8 @@ class Model:
             if channel is not None:
                 fact.error = channel.settlement_error
                 fact.request = next((one for one in channel.pending() if one.seq == obligation.since_seq), None)
-            fact.connection_error = self.connections[obligation.connection].error
+            connection = self.connections[obligation.connection]
+            fact.connection_error, fact.claims = connection.error, connection.handshake.claims.get(obligation.what, ())
             yield from crash.unrecovered(fact) if self.killed else (fact,)
             self._give_up(fact)
 

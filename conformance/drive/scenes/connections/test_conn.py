@@ -79,9 +79,9 @@ def test_the_right_login_and_virtual_host(stage: Stage) -> None:
 
 @rule("CONN-006", queue_types=CLASSIC)
 def test_client_properties_of_every_type(stage: Stage) -> None:
-    """All in one table."""
-    with dialled(stage, 1) as (link,):
-        say(stage, (link, start_ok(stage, EVERY_TYPE)))
+    """All in one table; and an empty table of capabilities."""
+    with dialled(stage, 2) as (talkative, modest):
+        say(stage, (talkative, start_ok(stage, EVERY_TYPE)), (modest, start_ok(stage, {"capabilities": {}})))
 
 
 @rule("CONN-007", "CONN-008", queue_types=CLASSIC)

@@ -190,8 +190,8 @@ def unanswered(fact: Unanswered, notes: Notes) -> None:
     owed = fact.obligation
     if owed.kind != HANDSHAKE:
         return
-    rule = CROSSED if owed.what == CLOSE_OK else MISSING[owed.what]
-    notes.find(rule, fact.event, owed.what, f"{owed.what} does not come", owed.since_seq)
+    for rule in (CROSSED,) if owed.what == CLOSE_OK else fact.claims or (MISSING[owed.what],):
+        notes.find(rule, fact.event, owed.what, f"{owed.what} does not come", owed.since_seq)
 
 
 # -- what was agreed

@@ -145,12 +145,13 @@ def _announced(words: Words) -> list[tuple[str, str, object]]:
     announced |= {} if value is None else {"consumer_cancel_notify": 1 if value == "1" else value}
     announced |= {"authentication_failure_close": True} if "tell" in words.rest else {}
     beside = {"consumer_cancel_notify": True} if "beside" in words.rest else {}
-    return values.table({"capabilities": announced, **beside})
+    return values.table({**({"capabilities": announced} if announced else {}), **beside})
 
 
 def _rare(words: Words) -> list[tuple[str, str, object]]:
     """A field of a type that few clients use."""
-    return [("rare", "T", 1)] if "rare" in words.rest else []
+    empty: list[tuple[str, str, object]] = [("capabilities", "F", [])] if "modest" in words.rest else []
+    return [*empty, ("rare", "T", 1)] if "rare" in words.rest else empty
 
 
 def _limits(words: Words) -> tuple[int, int, int]:

@@ -90,6 +90,8 @@ BROKEN = [
     ("CONN-005", greeted() + f"{LOGIN} \n 0 < kicked 403 10 11 no"),
     ("CONN-005", greeted() + f"{LOGIN} \n - deadline replies"),
     ("CONN-006", greeted() + "0 > start-ok rare user=guest \n - end c fin"),
+    ("CONN-006", greeted() + "0 > start-ok rare user=guest \n - deadline replies"),
+    ("CONN-006", greeted() + "0 > start-ok modest user=guest \n - end c fin"),
     ("CONN-007", WRONG + "0 < tune frames=8192"),
     ("CONN-007", WRONG + "- deadline replies"),
     ("CONN-008", TELLING + "- end c fin"),
