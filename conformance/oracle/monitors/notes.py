@@ -46,6 +46,9 @@ HARMLESS = frozenset(
         "CAN-001",
         "CAN-004",
         "CNF-015",
+        "CONN-002",
+        "CONN-003",
+        "CONN-004",
         "TAG-004",
     }
 )

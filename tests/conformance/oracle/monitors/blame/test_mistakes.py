@@ -141,3 +141,16 @@ def test_an_answer_to_a_mistake_is_no_frame_that_nobody_asked_for(play) -> None:
     assert play(closed).broken == []
     assert play(closed + "- deadline replies").broken == ["ERR-010"]
     assert play("@open 1 \n 7 < close-ok").broken == ["ERR-013"]
+
+
+@pytest.mark.parametrize(
+    ("start", "rule"), [("major=8", "CONN-002"), ("locales=en-US", "CONN-003"), ("nameless", "CONN-004")]
+)
+def test_what_a_broker_says_of_itself_hides_no_fault(play, start: str, rule: str) -> None:
+    """Each history begins with it, so nothing else would ever be certain. Seen on Qpid Broker-J, which tells no
+    platform."""
+    header = b"AMQP\x00\x00\x09\x01".hex()
+    greeted = f"- known c login=1 vhost=1 \n - header c {header} \n 0 < start {start} \n"
+    entered = "0 > start-ok user=guest \n 0 < tune \n 0 > tune-ok \n 0 > enter \n 0 < entered \n"
+    book = play(greeted + entered + "@open 2 \n 2 > ack 7 \n @barrier 2 \n - deadline replies")
+    assert {one.rule: one.unless for one in book.judge.judgement.findings} == {rule: (), "ERR-002": ()}
