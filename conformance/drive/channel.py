@@ -110,8 +110,8 @@ class Channel:
             m.ExchangeDeclare(self.number, exchange=exchange, type=kind, no_wait=no_wait, arguments=table, **flags)
         )
 
-    def find_exchange(self, exchange: str) -> None:
-        self.send(m.ExchangeDeclare(self.number, exchange=exchange, type="direct", passive=True))
+    def find_exchange(self, exchange: str, kind: str = "direct") -> None:
+        self.send(m.ExchangeDeclare(self.number, exchange=exchange, type=kind, passive=True))
 
     def delete_exchange(self, exchange: str) -> None:
         self.send(m.ExchangeDelete(self.number, exchange=exchange))

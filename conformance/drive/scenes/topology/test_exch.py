@@ -103,9 +103,9 @@ def test_exchanges_are_found_by_name(stage: Stage) -> None:
 
 @rule("EXCH-007", queue_types=CLASSIC)
 def test_two_exchanges_are_always_there(stage: Stage) -> None:
-    """Looked for in one write."""
-    for exchange in ("amq.direct", "amq.fanout"):
-        stage.channel().find_exchange(exchange)
+    """Looked for by name and type."""
+    for kind in ("direct", "fanout"):
+        stage.channel().find_exchange(f"amq.{kind}", kind)
         stage.quiesce()
 
 
@@ -217,15 +217,15 @@ def test_deleting_what_is_gone(stage: Stage) -> None:
 
 @rule("EXCH-016", queue_types=CLASSIC)
 def test_a_topic_exchange_is_there(stage: Stage) -> None:
-    """Looked for by its name."""
-    stage.channel().find_exchange("amq.topic")
+    """Looked for by name and type."""
+    stage.channel().find_exchange("amq.topic", "topic")
     stage.quiesce()
 
 
 @rule("EXCH-017", queue_types=CLASSIC)
 def test_a_headers_exchange_is_there(stage: Stage) -> None:
-    """Looked for by its name."""
-    stage.channel().find_exchange("amq.match")
+    """Looked for by name and type."""
+    stage.channel().find_exchange("amq.match", "headers")
     stage.quiesce()
 
 

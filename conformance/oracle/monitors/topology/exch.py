@@ -156,19 +156,25 @@ def found(asked: Asked) -> bool:
 @grants(STANDARD, "exchange.declare")
 def standard(asked: Asked) -> bool:
     """It is one of the two that every broker has."""
-    return asked.event.has("passive") and asked.event.exchange in REQUIRED
+    return asked.event.exchange in REQUIRED and _looked_for_as_it_is(asked)
 
 
 @grants(TOPIC, "exchange.declare")
 def topic(asked: Asked) -> bool:
     """It is the topic exchange that every broker has which has any."""
-    return asked.event.has("passive") and asked.event.exchange == "amq.topic"
+    return asked.event.exchange == "amq.topic" and _looked_for_as_it_is(asked)
 
 
 @grants(MATCH, "exchange.declare")
 def match(asked: Asked) -> bool:
     """It is such a headers exchange."""
-    return asked.event.has("passive") and asked.event.exchange == "amq.match"
+    return asked.event.exchange == "amq.match" and _looked_for_as_it_is(asked)
+
+
+def _looked_for_as_it_is(asked: Asked) -> bool:
+    """By its type, too: a broker that compares the type although it is only to look is wrong in another way."""
+    event = asked.event
+    return event.has("passive") and event.args.get("type") == PREDECLARED[event.exchange or ""]
 
 
 @grants(NO_MORE, "exchange.delete")
