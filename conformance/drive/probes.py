@@ -29,8 +29,9 @@ from conformance.drive.drivers.target import Target
 from conformance.history.events import Event
 
 OFFERED, REFUSED, WRONG, SILENT, LOST = "offered", "refused", "refused wrongly", "no answer", "connection lost"
-LAWFUL = frozenset({403, 404, 405, 406, 502, 503, 530, 540})
-"""Reply codes by which a broker may say that it will not do as asked."""
+LEAST, FAILURE = 400, 541
+"""From this reply code on a close says what was wrong with a method, by whichever code; and it says with this one that
+the broker has failed."""
 NOBODY = "amqpconf-no-such-type"
 QUEUE_TYPE = "x-queue-type"
 ARGUMENTS: Mapping[str, Mapping[str, object]] = {
@@ -255,7 +256,7 @@ def _declare(queue: str, arguments: Mapping[str, object] | None = None) -> m.Que
 
 def _refusal(event: Event) -> tuple[str, str]:
     code, text = int(event.args.get("reply_code", 0)), str(event.args.get("reply_text", ""))
-    return REFUSED if code in LAWFUL else WRONG, f"{event.method} {code} {text!r}"
+    return REFUSED if code >= LEAST and code != FAILURE else WRONG, f"{event.method} {code} {text!r}"
 
 
 def adapted(profile: Profile, answers: Sequence[Answer], *, known: bool) -> Profile:

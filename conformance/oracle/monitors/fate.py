@@ -83,6 +83,17 @@ def _buffered(settlement: Settlement, delivery: Delivery) -> bool:
     return many and channel.closed_with > 0 and delivery.copy.queue.kind != "classic"
 
 
+def by_purge(copy: Copy) -> tuple[str, ...]:
+    """The rule that explains the loss of a message as well which was out while its queue was purged."""
+    held = copy.holder
+    return ("QUEUE-019",) if held is not None and held.seq < copy.queue.purged else ()
+
+
+def by_rollback(copy: Copy) -> tuple[str, ...]:
+    """Those that explain as well why a message comes while it is out: its channel may have rolled back."""
+    return ("TX-002", "TX-016") if copy.holder is not None and copy.holder.channel.transactional else ()
+
+
 def of_doubled(copy: Copy) -> str:
     """The rule that a message breaks which is delivered while it is out."""
     held = copy.holder

@@ -303,8 +303,8 @@ def _also(copy: Copy) -> tuple[str, ...]:
     if copy.aground is not None:
         return tuple(of_channel(copy.aground))
     if copy.entry == RELEASED and held is not None and not held.channel.came_back:
-        return of_end(held)
-    return fate.by_size(copy)
+        return (*of_end(held), *fate.by_purge(copy))
+    return (*fate.by_size(copy), *fate.by_purge(copy))
 
 
 def _history(copy: Copy) -> str:

@@ -229,6 +229,7 @@ def lost(fact: Missing, notes: Notes) -> None:
             *(copy.entered for copy in copies[:5]),
             *(copy.holder.seq for copy in copies[:5] if copy.holder),
             certain=certain,
+            unless=fate.by_purge(copies[0]),
         )
 
 
