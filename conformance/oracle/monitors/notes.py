@@ -92,7 +92,8 @@ class Notes:
         self.accused: list[str] = []
         """The rules that the fact which is being judged breaks for certain."""
         self._expected: dict[int, dict[int, tuple[int, tuple[str, ...]]]] = {}
-        self._first: dict[str, int] = {}
+        self._first: dict[str, tuple[int, tuple[str, ...]]] = {}
+        """By rule that this history has certainly broken: when first, and which rules explain that as well."""
         self._memories: dict[str, Any] = {}
         self._said: dict[str, int] = {}
         self._shown: dict[str, dict[str, int]] = {}
@@ -176,7 +177,7 @@ class Notes:
         self.judgement.exercised[rule] += 1
         if certain:
             self.accused.append(rule)
-            unless = (*unless, *self._earlier(rule, at or event.seq))
+            unless = (*unless, *self._earlier(rule, at or event.seq, unless))
         counter = rule if certain else rule + UNSURE
         said = self._said.get(counter, 0)
         self._said[counter] = said + 1
@@ -191,11 +192,16 @@ class Notes:
         """The circumstances in which the fact stands that is being judged."""
         return self.circumstances.of(self.subject) if self.subject is not None else ()
 
-    def _earlier(self, rule: str, seq: int) -> tuple[str, ...]:
-        """Rules that this history has certainly broken before. What it shows later may follow from that."""
+    def _earlier(self, rule: str, seq: int, unless: tuple[str, ...]) -> tuple[str, ...]:
+        """Rules that this history has certainly broken before. What it shows later may follow from that, but for what
+        explains the earlier."""
         if rule not in HARMLESS:
-            self._first.setdefault(rule, seq)
-        return tuple(other for other, first in self._first.items() if first < seq and other != rule)
+            self._first.setdefault(rule, (seq, unless))
+        return tuple(
+            other
+            for other, (first, explained_by) in self._first.items()
+            if first < seq and other != rule and rule not in explained_by
+        )
 
     def suspect(
         self,

@@ -1,0 +1,50 @@
+"""What Qpid Broker-J 10.0 was seen to do, cut down: what follows from one fault accuses no other rule for certain.
+
+Each history has one fault; beside it stands the history in which the other rule is broken by itself.
+"""
+
+from __future__ import annotations
+
+
+def told(book) -> dict[str, tuple[str, ...]]:
+    """By rule that is certainly broken: those that would explain it as well."""
+    return {one.rule: one.unless for one in book.judge.judgement.findings if one.certain}
+
+
+HELD = "@queue q \n @stock q m1 m2 \n @hold 1 q m1 \n"
+PURGED = "90 > purge q \n 90 < purge-ok \n"
+ENDED = "@close 1 \n @drain q {} \n - deadline drain q"
+
+
+def test_a_purge_takes_what_is_out(play) -> None:
+    """AUTO-001: the channel that had m1 has ended, and m1 is nowhere."""
+    assert told(play(HELD + PURGED + ENDED.format("")))["AUTO-001"] == ("QUEUE-019",)
+    assert told(play(HELD + ENDED.format("m2")))["AUTO-001"] == ()
+
+
+TRANSACTION = "@queue q \n @stock q m1 \n @open 1 \n {} @hold 1 q m1 \n {}"
+AGAIN = "@open 2 \n 2 > get q \n 2 < get-ok 1 m1 q redelivered"
+
+
+def test_a_rollback_gives_back(play) -> None:
+    """MODE-001: m1 comes again, although nobody has settled it."""
+    rolled_back = TRANSACTION.format("1 > select \n 1 < select-ok \n", "1 > rollback \n 1 < rollback-ok \n")
+    assert told(play(rolled_back + AGAIN)) == {"MODE-001": ("TX-002", "TX-016"), "TX-016": ()}
+    assert told(play(TRANSACTION.format("", "") + AGAIN)) == {"MODE-001": ()}
+
+
+def test_a_consumer_that_was_started_after_a_mistake_is_served(play) -> None:
+    """CAN-009: the broker lets the mistake pass, and so the consumer is one."""
+    started = "1 > consume q c2 \n 1 < consume-ok c2 \n 1 < deliver c2 1 m1 q \n"
+    assert "CAN-009" not in told(play("@queue q \n @stock q m1 \n @open 1 \n 1 > ack 9 \n" + started))
+    cancelled = "@consume 1 q c2 \n 1 > cancel c2 \n 1 < cancel-ok c2 \n @stock q m1 \n 1 < deliver c2 1 m1 q \n"
+    assert "CAN-009" in told(play("@queue q \n" + cancelled))
+
+
+CONFIRMING = "c:0 > start-ok user=guest \n @queue q \n @confirming 1 \n "
+
+
+def test_a_publish_as_somebody_else_is_taken_and_confirmed(play) -> None:
+    """CNF-019: whoever does not look at the user-id has taken the publish, and confirms it."""
+    somebody = CONFIRMING + '1 > publish q m1 with={"user_id":"other"} \n 1 < ack 1 \n - deadline replies'
+    assert told(play(somebody)) == {"CNF-019": ("CONTENT-006", "EXCH-013", "AUTH-010"), "CONTENT-006": ()}
