@@ -257,6 +257,8 @@ class Channel:
     """How many deliveries of basic.get it had recovered."""
     modes: set[bool] = field(default_factory=set)
     released: list[Copy] = field(default_factory=list)
+    let_pass: bool = False
+    """The broker let a mistake pass. What was sent after it may have been carried out."""
     came_back: int = 0
     """How many messages that its end gave back were seen again."""
     live_queues: frozenset[str] = frozenset()

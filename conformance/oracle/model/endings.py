@@ -168,6 +168,7 @@ def haunt(channel: Channel) -> None:
 def overlook(channel: Channel) -> None:
     """The broker let a mistake pass: the channel lives on, and nobody knows what it did."""
     channel.settlement_error, channel.method_error, channel.indeterminate = None, None, True
+    channel.let_pass = True
     if channel.state == FAILING:
         channel.state = OPEN
     channel.forgiven = NEVER

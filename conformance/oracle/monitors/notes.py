@@ -26,22 +26,43 @@ UNSURE = "?"
 SUSPICIONS = 256
 """This many messages are remembered that may be lost, or may show that something else is wrong."""
 HARMLESS = frozenset(
-    (
-        "BLOCK-001 "
-        "CAN-001 CAN-004 "
-        "CHAN-006 "
-        "CNF-015 "
-        "CONN-002 CONN-003 CONN-004 CONN-008 CONN-022 CONN-023 "
-        "CONTENT-001 CONTENT-002 CONTENT-003 CONTENT-007 CONTENT-009 CONTENT-010 "
-        "DLX-006 DLX-007 DLX-008 "
-        "ERR-002 ERR-013 "
-        "MODE-007 MODE-008 "
-        "QUEUE-020 "
-        "RETURN-002 RETURN-004 RETURN-005 RETURN-006 "
-        "ROUTE-019 "
-        "RQ-008 RQ-009 RQ-012 RQ-016 "
-        "TAG-004"
-    ).split()
+    {
+        "BLOCK-001",
+        "CAN-001",
+        "CAN-004",
+        "CHAN-006",
+        "CNF-015",
+        "CONN-002",
+        "CONN-003",
+        "CONN-004",
+        "CONN-008",
+        "CONN-022",
+        "CONN-023",
+        "CONTENT-001",
+        "CONTENT-002",
+        "CONTENT-003",
+        "CONTENT-007",
+        "CONTENT-009",
+        "CONTENT-010",
+        "DLX-006",
+        "DLX-007",
+        "DLX-008",
+        "ERR-002",
+        "ERR-013",
+        "MODE-007",
+        "MODE-008",
+        "QUEUE-020",
+        "RETURN-002",
+        "RETURN-004",
+        "RETURN-005",
+        "RETURN-006",
+        "ROUTE-019",
+        "RQ-008",
+        "RQ-009",
+        "RQ-012",
+        "RQ-016",
+        "TAG-004",
+    }
 )
 """Rules about what a frame says, and to whom: a broker that breaks them does nothing else than it should."""
 CHANNELS = 256

@@ -265,7 +265,9 @@ def to_nobody(fact: Stray, notes: Notes) -> None:
     if channel.indeterminate or channel.connection.error:
         return
     ended = channel.ended.get(tag)
-    if ended is None and (channel.of_before(tag) or channel.settlement_error or channel.method_error):
+    if ended is None and (
+        channel.of_before(tag) or channel.let_pass or channel.settlement_error or channel.method_error
+    ):
         return  # it may have been started after a mistake that the broker lets pass: of that others speak
     if ended is None and channel.requests.get(("basic.consume", "")):
         notes.find("CAN-015", fact.event, "consume-ok before the first delivery", f"a delivery to {tag}")

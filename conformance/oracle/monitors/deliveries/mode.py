@@ -20,6 +20,8 @@ from conformance.oracle.monitors.table import judges
 BY_GET, BY_CONSUMER = "got", "consumed"
 BOTH_WAYS = frozenset({"MODE-002", "ACK-003"})
 """Rules about deliveries of gets and to consumers alike."""
+AFTER_AN_END = frozenset({"ACK-016", "AUTO-006"})
+"""Of settlements around the end of a consumer or a channel. That a settlement is final anywhere is said by others."""
 
 
 @judges(
@@ -45,6 +47,7 @@ def settled_stays_away(fact: Delivered, notes: Notes) -> None:
     held = copy.holder
     how = f"settled by {held.settlement}" if held.settlement else "delivered with automatic acknowledgement"
     at = held.settlement.seq if held.settlement else 0
+    plain = "MODE-004" if held.settlement and held.settlement.method == "basic.ack" else "MODE-005"
     for rule in fate.of_settled(held):
         notes.find(
             rule,
@@ -54,6 +57,7 @@ def settled_stays_away(fact: Delivered, notes: Notes) -> None:
             held.seq,
             at,
             held.channel.closed_with,
+            unless=(plain,) if rule in AFTER_AN_END else (),
         )
 
 
@@ -66,13 +70,14 @@ def held_by_one(fact: Delivered, notes: Notes) -> None:
     if copy.place != OUT or copy.indeterminate or copy.holder is None:
         return
     held = copy.holder
+    rule = fate.of_doubled(copy)
     notes.find(
-        fate.of_doubled(copy),
+        rule,
         fact.event,
         f"{copy.id} stays with channel {held.channel.number} as tag {held.tag} until it is settled",
         f"{copy.id} is delivered a second time, as tag {fact.delivery.tag} on channel {fact.channel.number}",
         held.seq,
-        unless=fate.by_rollback(copy),
+        unless=fate.by_rollback(copy) if rule == "MODE-001" else (),
     )
 
 

@@ -37,6 +37,9 @@ def test_a_consumer_that_was_started_after_a_mistake_is_served(play) -> None:
     """CAN-009: the broker lets the mistake pass, and so the consumer is one."""
     started = "1 > consume q c2 \n 1 < consume-ok c2 \n 1 < deliver c2 1 m1 q \n"
     assert "CAN-009" not in told(play("@queue q \n @stock q m1 \n @open 1 \n 1 > ack 9 \n" + started))
+    later = "1 > consume q c2 \n 1 < consume-ok c2 \n - deadline replies \n 1 > ack 1 \n 1 > get q \n 1 < get-empty \n @open 3 \n"
+    later += "3 > publish q m2 \n 1 < deliver c2 2 m2 q"
+    assert set(told(play(HELD.replace(" m2", "") + "1 > ack 99 \n" + later))) == {"ERR-002"}
     cancelled = "@consume 1 q c2 \n 1 > cancel c2 \n 1 < cancel-ok c2 \n @stock q m1 \n 1 < deliver c2 1 m1 q \n"
     assert "CAN-009" in told(play("@queue q \n" + cancelled))
 
@@ -48,3 +51,13 @@ def test_a_publish_as_somebody_else_is_taken_and_confirmed(play) -> None:
     """CNF-019: whoever does not look at the user-id has taken the publish, and confirms it."""
     somebody = CONFIRMING + '1 > publish q m1 with={"user_id":"other"} \n 1 < ack 1 \n - deadline replies'
     assert told(play(somebody)) == {"CNF-019": ("CONTENT-006", "EXCH-013", "AUTH-010"), "CONTENT-006": ()}
+
+
+REFUSED = "1 < deliver c1 1 m1 q \n {} 1 > reject 1 \n @barrier 1 \n 90 > get q \n 90 < get-ok 1 m1 q redelivered"
+
+
+def test_what_is_rejected_comes_back(play) -> None:
+    """ACK-016: it comes back also to whoever has cancelled."""
+    stocked, cancelled = "@queue q \n @stock q m1 \n @consume 1 q c1 \n", "1 > cancel c1 \n 1 < cancel-ok c1 \n"
+    assert told(play(stocked + REFUSED.format(cancelled))) == {"ACK-016": ("MODE-005",)}
+    assert told(play(stocked + REFUSED.format(""))) == {"MODE-005": (), "ACK-012": ()}
