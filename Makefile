@@ -18,8 +18,8 @@ setup:  ## the virtual environment in .venv
 conformance: setup  ## examine a broker: make conformance [URL=amqp://...] [DEPTH=smoke|ci|deep]
 	@$(PY) -m tools.main_job --out $(OUT) --depth $(DEPTH) $(if $(URL),"$(URL)")
 
-# half of their time our tests wait for brokers, so there are more workers than cores
-WORKERS ?= $(shell expr $$(nproc) \* 3 / 2)
+# half of their time our tests wait for brokers, so there are twice as many workers as cores
+WORKERS ?= $(shell expr $$(nproc) \* 2)
 
 # lint computes while Debian packages are fetched: neither needs the other
 test:  ## everything CI runs, with a real RabbitMQ (AMQP_RABBITMQ_URL, or Debian's)
@@ -90,6 +90,7 @@ native: setup  ## compile the fold of `trace check` and `trace watch` for this m
 
 test-long: setup  ## clusters, jobs that are killed or interrupted, and repeats; CI runs it when their rooms have changed
 	CLUSTER_LONG=1 $(PY) -m pytest tests -q -m long
+	EQUALITY_TRACES=150 $(PY) -m pytest tests/reports/test_equality.py -q
 
 captures: setup  ## real programs captured by tcpdump, on a RabbitMQ (AMQP_RABBITMQ_URL) and on wrong brokers: SCALE=10
 	@.ci/apt.sh tcpdump=tcpdump
