@@ -7,7 +7,7 @@ OUT := build/conformance
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: screenshots help setup beside conformance equality native test-long captures matrix repeat test test-unit trust mutation lint brokers brokers-stop bench bench-pipeline fuzz docs clients timeouts crash personalities naming packages images clients-suites clean
+.PHONY: screenshots help setup beside bytecode conformance equality native test-long captures matrix repeat test test-unit trust mutation lint brokers brokers-stop bench bench-pipeline fuzz docs clients timeouts crash personalities naming packages images clients-suites clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -21,9 +21,9 @@ conformance: setup  ## examine a broker: make conformance [URL=amqp://...] [DEPT
 # half of their time our tests wait for brokers, so there are twice as many workers as cores
 WORKERS ?= $(shell expr $$(nproc) \* 2)
 
-# lint computes while Debian packages are fetched: neither needs the other
+# lint computes while Debian packages are fetched; and workers that find bytecode of all tests need not each make it
 test:  ## everything CI runs, with a real RabbitMQ (AMQP_RABBITMQ_URL, or Debian's)
-	@$(MAKE) --no-print-directory --jobs 2 lint beside
+	@$(MAKE) --no-print-directory --jobs 3 lint bytecode beside
 	AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m pytest tests -q -n $(WORKERS) --dist loadfile -m "not long"
 	AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m tools.trust --sample 30 --seeds 1 --legal 0
 
@@ -54,6 +54,10 @@ test-unit: setup  ## our tests without a real broker and without Spark
 beside:
 	@.ci/apt.sh tshark=tshark tcpdump=tcpdump chromium=chromium
 	@[ -n "$$AMQP_RABBITMQ_URL" ] || $(PYTHON) .ci/brokers.py start rmq310
+
+bytecode: setup
+	@mkdir -p build
+	@$(PY) -m pytest tests --collect-only -qq >build/collected.txt || { cat build/collected.txt; exit 1; }
 
 lint: setup  ## ruff, its format, and mypy --strict
 	@$(PY) -m ruff check .
