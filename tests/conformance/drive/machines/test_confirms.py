@@ -115,7 +115,7 @@ def test_a_sound_broker_passes(target: Target, scheduler: Scheduler) -> None:
 )
 def test_a_bug_is_found(monkeypatch: pytest.MonkeyPatch, mutant: str, rule: str) -> None:
     monkeypatch.setattr(campaign, "SHRINK_SECONDS", 0.5)
-    monkeypatch.setattr(search, "MOST_BROKEN", 2)
+    monkeypatch.setattr(search, "MOST_BROKEN", 1)
     with ReferenceBroker(mutants=(mutant,)) as broker:
         outcome = search.run(
             c.CONFIRMS,
@@ -124,6 +124,6 @@ def test_a_bug_is_found(monkeypatch: pytest.MonkeyPatch, mutant: str, rule: str)
             "lockstep",
             30,
             40,
-            1,
+            5,
         )
     assert rule in outcome.broken
