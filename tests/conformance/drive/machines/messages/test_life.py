@@ -22,6 +22,7 @@ from conformance.drive.run.bench import Bench
 from conformance.drive.stage import Stage
 from conformance.history.recorder import Recorder
 from reference_broker import ReferenceBroker
+from tests.support.worlds import Until
 
 DRAWN = 500
 BY_CHANCE = settings(max_examples=DRAWN, phases=(Phase.generate,), database=None, deadline=None, backend=BACKEND)
@@ -79,9 +80,10 @@ def test_nor_is_one_that_speaks_a_dialect(dialect: str) -> None:
         ("aging.immortal-once-seen", "TTL-007"),
     ],
 )
-def test_a_wrong_one_is_found(mutant: str, rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_one_is_found(mutant: str, rule: str, until: Until, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(campaign, "SHRINK_SECONDS", 0.2)
     monkeypatch.setattr(search, "MOST_BROKEN", 3)
+    until(rule.partition("-")[0])
     assert rule.partition("-")[0] in {one.partition("-")[0] for one in run(mutants=(mutant,), deadline=1.0).broken}
 
 
