@@ -7,7 +7,7 @@ OUT := build/conformance
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: screenshots help setup conformance equality native test-long captures matrix repeat test test-unit trust mutation lint brokers brokers-stop bench bench-pipeline fuzz docs clients timeouts crash personalities naming packages images clients-suites clean
+.PHONY: screenshots help setup beside bytecode conformance equality native test-long captures matrix repeat test test-unit trust mutation lint brokers brokers-stop bench bench-pipeline fuzz docs clients timeouts crash personalities naming packages images clients-suites clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -18,12 +18,12 @@ setup:  ## the virtual environment in .venv
 conformance: setup  ## examine a broker: make conformance [URL=amqp://...] [DEPTH=smoke|ci|deep]
 	@$(PY) -m tools.main_job --out $(OUT) --depth $(DEPTH) $(if $(URL),"$(URL)")
 
-# half of their time our tests wait for brokers, so there are more workers than cores
-WORKERS ?= $(shell expr $$(nproc) \* 3 / 2)
+# half of their time our tests wait for brokers, so there are twice as many workers as cores
+WORKERS ?= $(shell expr $$(nproc) \* 2)
 
-test: lint  ## everything CI runs, with a real RabbitMQ (AMQP_RABBITMQ_URL, or Debian's)
-	@.ci/apt.sh tshark=tshark tcpdump=tcpdump chromium=chromium
-	@[ -n "$$AMQP_RABBITMQ_URL" ] || $(PY) .ci/brokers.py start rmq310
+# lint computes while Debian packages are fetched; and workers that find bytecode of all tests need not each make it
+test:  ## everything CI runs, with a real RabbitMQ (AMQP_RABBITMQ_URL, or Debian's)
+	@$(MAKE) --no-print-directory --jobs 3 lint bytecode beside
 	AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m pytest tests -q -n $(WORKERS) --dist loadfile -m "not long"
 	AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m tools.trust --sample 30 --seeds 1 --legal 0
 
@@ -50,6 +50,14 @@ mutation: setup  ## wrong brokers made by a machine, that err only sometimes: ho
 
 test-unit: setup  ## our tests without a real broker and without Spark
 	$(PY) -m pytest tests -q -n $(WORKERS) --dist loadfile -m "not rabbitmq and not spark and not long"
+
+beside:
+	@.ci/apt.sh tshark=tshark tcpdump=tcpdump chromium=chromium
+	@[ -n "$$AMQP_RABBITMQ_URL" ] || $(PYTHON) .ci/brokers.py start rmq310
+
+bytecode: setup
+	@mkdir -p build
+	@$(PY) -m pytest tests --collect-only -qq >build/collected.txt || { cat build/collected.txt; exit 1; }
 
 lint: setup  ## ruff, its format, and mypy --strict
 	@$(PY) -m ruff check .
@@ -86,6 +94,7 @@ native: setup  ## compile the fold of `trace check` and `trace watch` for this m
 
 test-long: setup  ## clusters, jobs that are killed or interrupted, and repeats; CI runs it when their rooms have changed
 	CLUSTER_LONG=1 $(PY) -m pytest tests -q -m long
+	EQUALITY_TRACES=150 $(PY) -m pytest tests/reports/test_equality.py -q
 
 captures: setup  ## real programs captured by tcpdump, on a RabbitMQ (AMQP_RABBITMQ_URL) and on wrong brokers: SCALE=10
 	@.ci/apt.sh tcpdump=tcpdump

@@ -103,15 +103,16 @@ class _Trial:
         return kept
 
     def _halve(self, kept: list[Event], units: list[Unit]) -> list[Event]:
-        size = len(units)
+        """Counts before it copies: where the budget is used up, thousands of units are still asked what they leave."""
+        here, size = _seqs(kept), len(units)
         while size and units:
             needed: list[Unit] = []
             for start in range(0, len(units), size):
                 chunk = units[start : start + size]
                 gone = frozenset[int]().union(*chunk)
-                rest = [event for event in kept if event.seq not in gone]
-                if self._left >= len(rest) and rest and self.fires(rest):
-                    kept = rest
+                left = len(here) - len(here & gone)
+                if self._left >= left > 0 and self.fires(rest := [event for event in kept if event.seq not in gone]):
+                    kept, here = rest, here - gone
                 else:
                     needed += chunk
             units, size = needed, size // 2

@@ -59,7 +59,8 @@ def run(
 
 
 def _frame(workers: str | None) -> list[str]:
-    """Options that make pytest quiet, and load the plugin also where the distribution is not installed."""
+    """Options that make pytest quiet, and load the plugin also where the distribution is not installed. Exceptions that
+    nobody can catch are for standard error: pytest would collect garbage five times to find them, and hide them."""
     options = [
         *_plugin(),
         "-c",
@@ -70,6 +71,8 @@ def _frame(workers: str | None) -> list[str]:
         "importlib",
         "-p",
         "no:cacheprovider",
+        "-p",
+        "no:unraisableexception",
         "-q",
         "--no-header",
         "--tb",

@@ -7,7 +7,8 @@ truncated nobody was a live witness: there the third judge is one that is put as
 from the bytes. Compared are all findings with their words and witnesses, and what was exercised, reported and doubted,
 history by history.
 
-`make test` takes some 150; `make equality` sets EQUALITY_TRACES and takes thousands, in a few big jobs.
+`make test` takes some 60, `make test-long` 150; `make equality` sets EQUALITY_TRACES and takes thousands, in a few
+big jobs.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-WANTED = int(os.environ.get("EQUALITY_TRACES", "150"))
+WANTED = int(os.environ.get("EQUALITY_TRACES", "60"))
 PROFILE = profiles.load(traces.PROFILE)
 JOB = 1500
 """So many traces are judged by one job."""

@@ -155,7 +155,7 @@ def sql(played: list[Trace], spark: SparkSession, tmp_path_factory: pytest.TempP
                 writer.write(event)
     ingest.events(spark, Recording(folder)).cache().createOrReplaceTempView("events")
     for name, query in VIEWS.items():
-        spark.sql(query).createOrReplaceTempView(name)
+        spark.sql(query).cache().createOrReplaceTempView(name)
     return spark
 
 

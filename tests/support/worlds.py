@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from conformance.drive.machines.world import Command, World
 from conformance.history.events import Event
+
+Until = Callable[[str], None]
+"""Ends a search where this rule, or one that begins so, was found broken."""
 
 
 def last(world: World, *commands: Command) -> list[Event]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
@@ -35,20 +36,16 @@ def weighted(weight: int, kind: type[Command], *arguments: st.SearchStrategy[Any
     return Choice(weight, st.builds(kind, *arguments), kind.__name__)
 
 
-def factors(alphabet: Alphabet) -> st.SearchStrategy[list[int]]:
-    """By how much each is drawn more often in a history; in every third one, all the same."""
-    drawn = st.lists(st.sampled_from(FACTORS), min_size=len(alphabet), max_size=len(alphabet))
-    return st.one_of(st.just([1] * len(alphabet)), drawn, drawn.map(lambda those: those))
+@cache
+def factors(count: int) -> st.SearchStrategy[list[int]]:
+    """By how much each of so many is drawn more often in a history; in every third one, all the same."""
+    drawn = st.lists(st.sampled_from(FACTORS), min_size=count, max_size=count)
+    return st.one_of(st.just([1] * count), drawn, drawn.map(lambda those: those))
 
 
 def mixed(alphabet: Alphabet, by: Sequence[int] = ()) -> st.SearchStrategy[Command]:
-    """Any of them, each so often; different objects, or Hypothesis takes those of one choice for one."""
+    """Any of them, each so often. A number is drawn, because hundreds of strategies for a history cost more than it."""
     weights = [choice.weight * factor for choice, factor in zip(alphabet, by or [1] * len(alphabet), strict=True)]
     weights[0] = weights[0] or alphabet[0].weight
-    return st.one_of(
-        [
-            choice.made.map(lambda command: command)
-            for choice, weight in zip(alphabet, weights, strict=True)
-            for _ in range(weight)
-        ]
-    )
+    branches = [choice.made for choice, weight in zip(alphabet, weights, strict=True) for _ in range(weight)]
+    return st.sampled_from(range(len(branches))).flatmap(lambda number: branches[number])

@@ -8,11 +8,13 @@ import pytest
 
 from conformance.catalogue import profiles
 from conformance.drive.drivers.raw import Target
+from conformance.drive.machines.campaign import Campaign
 from conformance.drive.machines.shape import Shape
 from conformance.drive.machines.world import World
 from conformance.drive.stage import Stage
 from conformance.history.recorder import Recorder
 from reference_broker import ReferenceBroker
+from tests.support.worlds import Until
 
 
 @pytest.fixture(scope="module")
@@ -38,3 +40,18 @@ def played(target: Target, shape: Shape) -> Iterator[World]:
     yield World(stage, shape)
     assert stage.finish().findings == []
     stage.cleanup()
+
+
+@pytest.fixture
+def until(monkeypatch: pytest.MonkeyPatch) -> Until:
+    """What a search looks for after that takes it long, and shows nothing."""
+    settle = Campaign.settle_round
+
+    def ends(rule: str) -> None:
+        def settled(self: Campaign) -> None:
+            settle(self)
+            self.over = self.over or any(one.startswith(rule) for one in self.outcome.broken)
+
+        monkeypatch.setattr(Campaign, "settle_round", settled)
+
+    return ends

@@ -14,7 +14,7 @@ from conformance.drive.machines.world import World
 from conformance.drive.run.bench import Bench
 from conformance.drive.stage import BACKSTAGE
 from reference_broker import ReferenceBroker
-from tests.support.worlds import last
+from tests.support.worlds import Until, last
 
 PROFILE = profiles.load("documented")
 BEGIN = c.Begin(1)
@@ -113,9 +113,10 @@ def test_a_sound_broker_passes(target: Target, scheduler: Scheduler) -> None:
         ("confirms.confirm-in-transaction", "CNF-016"),
     ],
 )
-def test_a_bug_is_found(monkeypatch: pytest.MonkeyPatch, mutant: str, rule: str) -> None:
+def test_a_bug_is_found(monkeypatch: pytest.MonkeyPatch, until: Until, mutant: str, rule: str) -> None:
     monkeypatch.setattr(campaign, "SHRINK_SECONDS", 0.5)
     monkeypatch.setattr(search, "MOST_BROKEN", 2)
+    until(rule)
     with ReferenceBroker(mutants=(mutant,)) as broker:
         outcome = search.run(
             c.CONFIRMS,
@@ -124,6 +125,6 @@ def test_a_bug_is_found(monkeypatch: pytest.MonkeyPatch, mutant: str, rule: str)
             "lockstep",
             30,
             40,
-            1,
+            5,
         )
     assert rule in outcome.broken

@@ -53,6 +53,7 @@ def test_nor_is_one_that_speaks_a_dialect(dialect: str) -> None:
 @pytest.mark.parametrize("mutant", ["prefetch.channel-limit-for-each", "slots.gap-counts-twice"])
 def test_a_wrong_limit_is_found(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(campaign, "SHRINK_SECONDS", 0.2)
+    monkeypatch.setattr(search, "MOST_BROKEN", 2)
     with ReferenceBroker(mutants=(mutant,)) as broker:
         outcome = run(broker, "classic", "lockstep", 40, "documented", deadline=2.0)
     assert {rule.split("-")[0] for rule in outcome.broken} == {"QOS"}

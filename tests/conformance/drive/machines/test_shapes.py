@@ -10,6 +10,7 @@ from hypothesis import Phase, find, settings
 from hypothesis.errors import NoSuchExample
 
 from conformance.drive.machines.campaign import SCHEDULERS, Scheduler
+from conformance.drive.machines.chance import BACKEND
 from conformance.drive.machines.confirms import CONFIRMS
 from conformance.drive.machines.prefetch import PREFETCH
 from conformance.drive.machines.requeueing import REQUEUEING
@@ -18,7 +19,7 @@ from conformance.drive.machines.settlement import SETTLEMENT
 from conformance.drive.machines.shape import Shape
 from conformance.drive.machines.timeouts import TIMED_OUT
 
-QUICK = settings(max_examples=400, phases=(Phase.generate,), database=None, deadline=None)
+QUICK = settings(max_examples=400, phases=(Phase.generate,), database=None, deadline=None, backend=BACKEND)
 
 
 def drawn(machine: Machine, queue_type: str, scheduler: Scheduler, shape: Shape) -> bool:

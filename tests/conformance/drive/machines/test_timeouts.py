@@ -13,6 +13,7 @@ from conformance.drive.machines.campaign import MachineOutcome
 from conformance.drive.machines.timeouts import TIMED_OUT
 from conformance.drive.run.bench import Bench
 from reference_broker import ReferenceBroker
+from tests.support.worlds import Until
 
 HEARD, UNHEARD = TIMED_OUT
 REACHED = {
@@ -74,9 +75,11 @@ def test_a_wrong_one_is_found(
     mutant: str,
     rule: str,
     monkeypatch: pytest.MonkeyPatch,
+    until: Until,
 ) -> None:
     monkeypatch.setattr(campaign, "SHRINK_SECONDS", 0.2)
     monkeypatch.setattr(search, "MOST_BROKEN", 2)
+    until(rule)
     assert rule in run(machine, 80, mutant, deadline=0.5).broken
 
 

@@ -37,8 +37,8 @@ def test_a_consumer_that_was_started_after_a_mistake_is_served(play) -> None:
     """CAN-009: the broker lets the mistake pass, and so the consumer is one."""
     started = "1 > consume q c2 \n 1 < consume-ok c2 \n 1 < deliver c2 1 m1 q \n"
     assert "CAN-009" not in told(play("@queue q \n @stock q m1 \n @open 1 \n 1 > ack 9 \n" + started))
-    later = "1 > consume q c2 \n 1 < consume-ok c2 \n - deadline replies \n 1 > ack 1 \n 1 > get q \n 1 < get-empty \n @open 3 \n"
-    later += "3 > publish q m2 \n 1 < deliver c2 2 m2 q"
+    later = "1 > consume q c2 \n 1 < consume-ok c2 \n - deadline replies \n 1 > ack 1 \n 1 > get q \n"
+    later += "1 < get-empty \n @open 3 \n 3 > publish q m2 \n 1 < deliver c2 2 m2 q"
     assert set(told(play(HELD.replace(" m2", "") + "1 > ack 99 \n" + later))) == {"ERR-002"}
     cancelled = "@consume 1 q c2 \n 1 > cancel c2 \n 1 < cancel-ok c2 \n @stock q m1 \n 1 < deliver c2 1 m1 q \n"
     assert "CAN-009" in told(play("@queue q \n" + cancelled))

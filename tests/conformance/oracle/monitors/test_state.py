@@ -72,10 +72,11 @@ def resumed(history: list[Event], cuts: set[int]) -> Judge:
     return judge
 
 
-def test_taken_up_again_it_judges_as_if_nothing_had_happened(histories: list[list[Event]]) -> None:
+@pytest.mark.parametrize("times", [2, pytest.param(8, marks=pytest.mark.long)])
+def test_taken_up_again_it_judges_as_if_nothing_had_happened(histories: list[list[Event]], times: int) -> None:
     chance, broken = random.Random(7), set()
     for history in histories:
-        whole, at = Judge(DOCUMENTED), set(chance.sample(range(len(history)), min(4, len(history))))
+        whole, at = Judge(DOCUMENTED), set(chance.sample(range(len(history)), min(times, len(history))))
         for event in history:
             whole.step(event)
         again = resumed(history, at)

@@ -20,7 +20,7 @@ from conformance.history.events import Event
 from conformance.history.recorder import Recorder
 from reference_broker import ReferenceBroker
 from reference_broker.dialects import DIALECTS
-from tests.support.worlds import last
+from tests.support.worlds import Until, last
 
 REACHED = ("CONTENT-001", "CONTENT-002", "CONTENT-003", "CONTENT-007", "CONTENT-008", "RETURN-001", "RQ-016")
 LETTER = Letter((("priority", 3),), named=False, beside=300, split=(1, 200, 9), last=True)
@@ -126,9 +126,10 @@ def test_nor_is_one_that_speaks_a_dialect(dialect: str) -> None:
         ("mandatory.on-first-channel", "RETURN-003"),
     ],
 )
-def test_a_wrong_content_is_found(monkeypatch: pytest.MonkeyPatch, mutant: str, rule: str) -> None:
+def test_a_wrong_content_is_found(monkeypatch: pytest.MonkeyPatch, until: Until, mutant: str, rule: str) -> None:
     monkeypatch.setattr(campaign, "SHRINK_SECONDS", 0.2)
     monkeypatch.setattr(search, "MOST_BROKEN", 2)
+    until(rule)
     with ReferenceBroker(mutants=(mutant,)) as broker:
         outcome = run(broker, "classic", "lockstep", 20, "documented", deadline=1.0)
     assert rule in outcome.broken

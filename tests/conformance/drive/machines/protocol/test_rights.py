@@ -19,7 +19,7 @@ from conformance.drive.stage import Stage
 from conformance.history.events import RIGHTS as TOLD
 from reference_broker import ReferenceBroker
 from reference_broker.dialects import DIALECTS
-from tests.support.worlds import last
+from tests.support.worlds import Until, last
 
 PROFILE = "documented"
 REACHED = ("AUTH-001", "AUTH-004", "AUTH-007", "AUTH-010", "AUTH-014", "AUTH-018", "AUTH-019", "AUTH-025")
@@ -110,8 +110,9 @@ def test_nor_is_lawful_chaos(seed: int) -> None:
         ("rights.keys-that-may-be-read", "AUTH-021"),
     ],
 )
-def test_a_wrong_right_is_found(monkeypatch: pytest.MonkeyPatch, mutant: str, rule: str) -> None:
+def test_a_wrong_right_is_found(monkeypatch: pytest.MonkeyPatch, until: Until, mutant: str, rule: str) -> None:
     monkeypatch.setattr(campaign, "SHRINK_SECONDS", 0.2)
     monkeypatch.setattr(search, "MOST_BROKEN", 2)
+    until(rule)
     with ReferenceBroker(http_port=0, mutants=(mutant,)) as broker:
         assert rule in run(bench(broker, deadline=1.0), 16).broken

@@ -28,6 +28,7 @@ from conformance.drive.stage import Stage
 from conformance.history.recorder import Recorder
 from reference_broker import ReferenceBroker
 from reference_broker.dialects import DIALECTS
+from tests.support.worlds import Until
 
 FORMS = 2
 DISCARDED: tuple[Place, ...] = ("refused", "left", "over")
@@ -127,9 +128,10 @@ def test_nor_is_lawful_chaos(seed: int) -> None:
         ("connections.all-of-a-user", "CONN-014"),
     ],
 )
-def test_a_wrong_ear_is_found(monkeypatch: pytest.MonkeyPatch, mutant: str, rule: str) -> None:
+def test_a_wrong_ear_is_found(monkeypatch: pytest.MonkeyPatch, until: Until, mutant: str, rule: str) -> None:
     monkeypatch.setattr(campaign, "SHRINK_SECONDS", 0.2)
     monkeypatch.setattr(search, "MOST_BROKEN", 2)
+    until(rule)
     with ReferenceBroker(mutants=(mutant,)) as broker:
         outcome = run(broker, 8, deadline=0.5)
     assert rule in outcome.broken
