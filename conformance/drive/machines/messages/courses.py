@@ -14,6 +14,8 @@ from conformance.drive.machines.world import Command, World
 Fate = Literal["ack", "return", "give up", "leave"]
 Before = Literal["", "swept", "purged"]
 Beside = Literal["", "held", "returned", "served", "room again"]
+RETURNS = 6
+"""More than the delivery limits that are drawn."""
 ARRIVED = 1300
 """Milliseconds after which a dead letter has certainly come."""
 
@@ -188,7 +190,7 @@ class Pursue:
     def _meet(self, world: World, place: int, fate: Fate) -> None:
         """All that is there meets this fate."""
         channel, queue = world.channel(self.channel), world.queue(place)
-        for _ in range(0 if fate == "leave" else SWEPT):
+        for _ in range({"leave": 0, "return": RETURNS}.get(fate, SWEPT)):
             tag = world.stage.get(channel, queue) if channel.state == "open" else None
             if tag is None:
                 break

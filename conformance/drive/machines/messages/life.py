@@ -41,8 +41,20 @@ from conformance.drive.machines.messages.acts import (
     Sweep,
 )
 from conformance.drive.machines.messages.courses import Afresh, Compete, Count, Course, Follow, Overfill, Pursue
+from conformance.drive.machines.messages.governing import SHORT, TO_THE_LAST, Govern
 from conformance.drive.machines.messages.lifetimes import Lifetimes
-from conformance.drive.machines.messages.lots import DEATHS, ENDS, LIMITS, LONG, LOTS, OF_THEMES, REPLIES, TRANSACTIONS
+from conformance.drive.machines.messages.lots import (
+    DEATHS,
+    ENDS,
+    HOURS,
+    LIMITS,
+    LONG,
+    LOTS,
+    OF_THEMES,
+    REPLIES,
+    RULED,
+    TRANSACTIONS,
+)
 from conformance.drive.machines.swarm import Alphabet, Choice, weighted
 from conformance.drive.machines.world import Command
 
@@ -63,7 +75,7 @@ _octets = st.sampled_from((10, 10, 0, 1, 29, 50))
 
 _size = st.sampled_from((10, 10, 10, 0, 1, 29, 30, 31, 101))
 _before = st.sampled_from(("", "swept", "swept", "purged"))
-_fate = st.sampled_from((*("give up",) * 6, "leave", "leave", "return", "return", "ack"))
+_fate = st.sampled_from((*("give up",) * 5, "leave", "leave", "return", "return", "ack", "ack"))
 _fates = st.lists(_fate, min_size=2, max_size=7).map(tuple) | st.integers(2, 7).map(lambda most: ("give up",) * most)
 _limit, _rank = st.integers(1, 3), st.integers(-1, 2)
 _send = (
@@ -102,10 +114,6 @@ def commands(profile: Profile, queue_type: str) -> Alphabet:
     )
 
 
-def _course(theme: str, made: st.SearchStrategy[Command]) -> st.SearchStrategy[tuple[str, Command]]:
-    return made.map(lambda command: (theme, command))
-
-
 _sends = st.lists(st.builds(Send, *_send), min_size=1, max_size=3).map(tuple)
 _first = st.sampled_from((0, 0, 0, 0, 1))
 _follow = st.builds(
@@ -141,12 +149,36 @@ _pursue = st.builds(
     _fates,
     st.sampled_from((0, 100, 1300, 1300)),
 )
-_of_limits, _of_deaths = OF_THEMES[LIMITS], OF_THEMES[DEATHS]
-_courses = st.tuples(
-    _course(LIMITS, _overfill | st.builds(Afresh, _of_limits, _overfill)),
-    _course(DEATHS, _pursue | st.builds(Afresh, _of_deaths, _pursue)),
-    _course(DEATHS, _follow | st.builds(Afresh, _of_deaths, _follow)),
+_definition = st.sampled_from(
+    (
+        *((("max-length", most),) for most in (0, 1, 2, 3, 5)),
+        (("max-length", 2), ("message-ttl", HOURS)),
+        (("max-length", 2), ("overflow", "reject-publish")),
+        *((("message-ttl", SHORT),),) * 2,
+        *((("dead-letter-exchange", ""), ("dead-letter-routing-key", TO_THE_LAST)),) * 2,
+        (("expires", HOURS),),
+        *((),) * 3,
+    )
 )
+_govern = st.builds(
+    Govern,
+    _channel,
+    _first,
+    st.sampled_from((0, 0, 0, 1)),
+    _definition,
+    _rarely,
+    st.sampled_from((0, 1, 4, 7)),
+    st.sampled_from((0, 3, 7)),
+    _rarely,
+)
+
+
+def _of(theme: str, made: st.SearchStrategy[Command]) -> st.SearchStrategy[tuple[str, Command]]:
+    """A course for histories about this, some of them with queues of their own."""
+    return (made | st.builds(Afresh, OF_THEMES[theme], made)).map(lambda command: (theme, command))
+
+
+_courses = st.tuples(_of(LIMITS, _overfill), _of(DEATHS, _pursue), _of(DEATHS, _follow), _of(RULED, _govern))
 PATIENT: Alphabet = (
     weighted(5, Sweep, _channel, _queue, st.booleans()),
     weighted(3, Linger, st.sampled_from((100, 300, 1300)), _channel, _queue, st.booleans()),
@@ -160,5 +192,5 @@ PATIENT: Alphabet = (
     weighted(24, Course, _courses, st.integers(0, 11)),
 )
 LIFE = search.Machine(
-    "life", commands, (1,), Lifetimes, wide=(1,), apart=RARELY, small=True, patient=PATIENT, lots=LOTS
+    "life", commands, (1,), Lifetimes, wide=(1,), apart=RARELY, small=True, times=1.5, patient=PATIENT, lots=LOTS
 )

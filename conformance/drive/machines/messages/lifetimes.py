@@ -35,8 +35,10 @@ CLASSIC_ALONE = frozenset({"x-max-priority", "x-max-length-bytes", "x-expires"})
 """Quorum queues have no such priorities, and need not count octets or look for their end as classic ones do."""
 QUORUM_ALONE = frozenset({"x-delivery-limit"})
 DEAD, MOST, MOST_OCTETS = "x-dead-letter-exchange", "x-max-length", "x-max-length-bytes"
-COURSES = 12
+COURSES = 20
 """They take long."""
+RULINGS, FEW_RULINGS = 12, 3
+"""Each takes some seconds, of a clock that is ours or is not."""
 ROOM = 12
 """At most so many small messages are meant to fill a queue."""
 AVOIDED = {"single-active-cancelled": "x-single-active-consumer", "expires-among-priorities": "x-max-priority"}
@@ -51,6 +53,10 @@ class Lifetimes(World):
         self.traits = shape.lot.traits
         self.courses = COURSES
         """So many may still be taken."""
+        self.rulings = RULINGS if stage.around.advance is not None else FEW_RULINGS
+        """So many times a policy may still change."""
+        self.policies: dict[tuple[str, int, bool], str] = {}
+        """Their names, by queue, rank, and whether they are an operator's."""
         self.used: set[str] = set()
         """Queues that a course has been about."""
         self.answers: list[str] = []

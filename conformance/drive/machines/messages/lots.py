@@ -97,7 +97,7 @@ OF_DEATHS = Theme(
             (TTL, EXPIRATION),
             (LENGTH,),
             (LENGTH, TTL),
-            *((LIMITED,),) * 2,
+            *((LIMITED,),) * 3,
             (COPIES,),
             (COPIES, EXPIRATION),
         )
