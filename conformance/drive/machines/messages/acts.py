@@ -22,8 +22,6 @@ from conformance.drive.machines.world import CONSUMERS, Command, World
 
 NOBODY = "amqpconf.nobody"
 """A key that leads nowhere."""
-REAL = 200
-"""So many milliseconds at most pass at a time where the clock is not ours."""
 SWEPT = 24
 """So many gets empty a queue, or leave it."""
 
@@ -155,8 +153,7 @@ class Elapse:
     milliseconds: int
 
     def perform(self, world: World) -> None:
-        ours = world.stage.around.advance is not None
-        wait(world.stage, (self.milliseconds if ours else min(self.milliseconds, REAL)) / 1000)
+        wait(world.stage, lifetimes(world).spend(self.milliseconds) / 1000)
 
 
 @dataclass(frozen=True, slots=True)

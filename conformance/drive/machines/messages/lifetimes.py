@@ -35,10 +35,11 @@ CLASSIC_ALONE = frozenset({"x-max-priority", "x-max-length-bytes", "x-expires"})
 """Quorum queues have no such priorities, and need not count octets or look for their end as classic ones do."""
 QUORUM_ALONE = frozenset({"x-delivery-limit"})
 DEAD, MOST, MOST_OCTETS = "x-dead-letter-exchange", "x-max-length", "x-max-length-bytes"
-COURSES = 20
-"""They take long."""
+COURSES, FEW_COURSES = 20, 8
 RULINGS, FEW_RULINGS = 12, 3
-"""Each takes some seconds, of a clock that is ours or is not."""
+"""They take long: there are fewer where the clock is not ours."""
+REAL, REAL_IN_ALL = 200, 1000
+"""So many milliseconds at most pass there at a time, and in a whole history."""
 ROOM = 12
 """At most so many small messages are meant to fill a queue."""
 AVOIDED = {"single-active-cancelled": "x-single-active-consumer", "expires-among-priorities": "x-max-priority"}
@@ -51,9 +52,12 @@ class Lifetimes(World):
 
     def __init__(self, stage: Stage, shape: Shape) -> None:
         self.traits = shape.lot.traits
-        self.courses = COURSES
+        self.ours = stage.around.advance is not None
+        """Is the clock ours?"""
+        self._left = REAL_IN_ALL
+        self.courses = COURSES if self.ours else FEW_COURSES
         """So many may still be taken."""
-        self.rulings = RULINGS if stage.around.advance is not None else FEW_RULINGS
+        self.rulings = RULINGS if self.ours else FEW_RULINGS
         """So many times a policy may still change."""
         self.policies: dict[tuple[str, int, bool], str] = {}
         """Their names, by queue, rank, and whether they are an operator's."""
@@ -153,6 +157,14 @@ class Lifetimes(World):
         if octets is not None:
             limits.append(min(ROOM, int(octets / mean)) if mean else ROOM)
         return min(limits, default=None)
+
+    def spend(self, milliseconds: int) -> int:
+        """How much of this may pass."""
+        if self.ours:
+            return milliseconds
+        spent = min(milliseconds, REAL, self._left)
+        self._left -= spent
+        return spent
 
     def count(self, channel: int, index: int) -> None:
         """Asks how many messages are in this queue."""
