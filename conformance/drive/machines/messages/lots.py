@@ -103,7 +103,7 @@ OF_DEATHS = Theme(
         )
     ),
     always=(DEATHS, DEAD),
-    ways=((1, None, None), CHAIN, *(CYCLE,) * 3, SELF, *((FANOUT, None, None),) * 2, (KEYED, 0, None)),
+    ways=((1, None, None), CHAIN, *(CYCLE,) * 3, (1, 2, 0), SELF, *((FANOUT, None, None),) * 2, (KEYED, 0, None)),
     kept=(*(False,) * 5, True),
 )
 OF_POLICIES = Theme(st.sampled_from(((), (), (LENGTH,), (TTL,), (DEAD,))), always=(RULED,), ways=((1, None, None),))
