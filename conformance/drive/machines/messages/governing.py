@@ -36,7 +36,7 @@ class Govern:
     rank: int
     """A queue may have several policies, of different priorities."""
     definition: Definition
-    """Nothing: it is removed."""
+    """Nothing: the oldest one is removed."""
     operator: bool
     waiting: int
     coming: int
@@ -74,8 +74,9 @@ class Govern:
             pattern = f"^{queue.replace('.', '[.]')}$"
             priority = PRIORITY + self.rank
             stage.around.rule(stage, name, pattern, said, priority=priority, operator=self.operator)
-        elif place in lives.policies:
-            stage.around.unrule(stage, lives.policies.pop(place), operator=self.operator)
+        else:
+            for one in [one for one in lives.policies if one[0] == queue][:1]:
+                stage.around.unrule(stage, lives.policies.pop(one), operator=one[2])
         return said
 
     def _give_up(self, world: World) -> None:

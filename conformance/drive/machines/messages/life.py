@@ -157,7 +157,7 @@ _definition = st.sampled_from(
         *((("message-ttl", SHORT),),) * 2,
         *((("dead-letter-exchange", ""), ("dead-letter-routing-key", TO_THE_LAST)),) * 2,
         (("expires", HOURS),),
-        *((),) * 3,
+        *((),) * 6,
     )
 )
 _govern = st.builds(
