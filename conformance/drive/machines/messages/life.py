@@ -1,8 +1,9 @@
 """The life machine: one message's life over everything that may become of it, at once.
 
 Its queues expire, drop, refuse, rank and hand on what they hold; clients publish, take, settle and ask for replies as
-in other machines. What a history is about, its lot says. Time passes in lockstep only, for there alone everything is at
-rest meanwhile: on the broker's own clock a few hundred milliseconds at a time, on ours as much as dead letters need.
+in other machines. What a history is about, its lot says: limits, deaths, policies, or anything. Time passes in lockstep
+only, for there alone everything is at rest meanwhile: on the broker's own clock a second in a whole history, on ours as
+much as dead letters need.
 """
 
 from __future__ import annotations
