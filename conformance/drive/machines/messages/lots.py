@@ -183,4 +183,5 @@ def _lots(theme: Theme) -> st.SearchStrategy[Lot]:
 
 OF_THEMES = {theme: _lots(one) for theme, one in ((LIMITS, OF_LIMITS), (DEATHS, OF_DEATHS), (RULED, OF_POLICIES))}
 """Where a history is about one thing, it may go on with another lot about that."""
+OF_ANYTHING = _lots(ANYTHING)
 LOTS: st.SearchStrategy[Lot] = st.sampled_from(THEMES).flatmap(_lots)
