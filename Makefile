@@ -7,7 +7,7 @@ OUT := build/conformance
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: screenshots help setup beside bytecode conformance equality native test-long captures matrix repeat test test-unit trust mutation lint brokers brokers-stop bench bench-pipeline fuzz docs clients timeouts crash personalities naming packages images clients-suites clean
+.PHONY: screenshots help setup beside bytecode conformance equality native test-long captures matrix repeat test test-unit trust mutation lint brokers brokers-stop bench bench-pipeline fuzz docs clients timeouts crash personalities naming packages images clients-suites restarts clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -125,6 +125,11 @@ timeouts: setup  ## docs/timeouts.md: which level of consumer timeouts counts, m
 
 crash: setup  ## kill -9 the reference broker under load, KILLS=200 times, and see what it kept: build/crash.json; SEED=1
 	@$(PY) -m benchmarks.crash $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED))
+
+restarts: setup  ## what do brokers keep? DUR by ROUNDS=20 rounds with restarts, on the reference broker with kills, and on NAMES="rmq310 rmq43"
+	@$(PY) -m tools.restarts --rounds $(or $(ROUNDS),20)
+	@for name in $(NAMES); do $(PY) .ci/brokers.py start $$name && $(PY) -m tools.restarts --rounds $(or $(ROUNDS),20) \
+	--restart "$(PY) $(CURDIR)/.ci/brokers.py restart $$name" "$$name=$$($(PY) .ci/brokers.py url $$name)" || exit 1; done
 
 docs: setup  ## the documentation as a site that needs no network, build/docs; pages made from data are made anew
 	@$(PY) -m tools.pages.house

@@ -68,8 +68,8 @@ TABLE = (
     Option("rules", "play only these rules: comma-separated patterns, e.g. 'ACK-*'", "GLOB"),
     Option(
         "set",
-        "play only the rules of these named lists: guides-1, which stays as it is, or protocol-1, a draft that still "
-        "grows (amqp-conformance list --set NAME)",
+        "play only the rules of these named lists, which stay as they are: guides-1, protocol-1, extensions-1 "
+        "(amqp-conformance list --set NAME)",
         "NAME,...",
     ),
     Option("depth", "how much to play: smoke, ci (default) or deep", "DEPTH"),

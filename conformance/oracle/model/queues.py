@@ -402,14 +402,15 @@ class Queue:
             self.settled.append(copy.holder)
         self.bury(copy, copy.settlement, at)
 
-    def bury(self, copy: Copy, settlement: Settlement | None, at: int) -> None:
-        """A message that was discarded appears where this queue sends such messages, some time later."""
+    def bury(self, copy: Copy, settlement: Settlement | None, at: int, *, certain: bool = True) -> None:
+        """A message that was discarded appears where this queue sends such messages, some time later; or perhaps."""
         target = self.dead_letters
         if target is not None and not target.deleted:
             target.admit()
             dead = Copy(copy.id, target, at, entered=at, entry=DEAD, settlement=settlement, hidden=True)
             dead.inherited = True
-            dead.fleeting = dead.unowed = target.lossy or self.kind != "classic" or self.deleted > 0
+            dead.fleeting = dead.unowed = target.lossy or self.kind != "classic" or self.deleted > 0 or not certain
+            dead.indeterminate = dead.ambiguous = not certain
             target.put(dead)
 
     def disinherit(self) -> None:

@@ -173,8 +173,11 @@ def carry_out(delivery: Delivery, settlement: Settlement, committed: int = 0) ->
     copy, queue, at = delivery.copy, delivery.copy.queue, committed or settlement.seq
     if timeouts.moves_nothing(delivery, settlement) or copy.holder is not delivery or copy.place == GONE:
         return
+    discards = not settlement.requeue and settlement.method != "basic.ack"
     if copy.indeterminate:
         queue.unsettle(copy, indeterminate=True)
+        if discards:
+            queue.bury(copy, settlement, at, certain=False)
         return
     if settlement.requeue:
         queue.back(copy, RETURNED, at, settlement)
@@ -183,5 +186,5 @@ def carry_out(delivery: Delivery, settlement: Settlement, committed: int = 0) ->
         queue.leave(copy, GONE)
         copy.settlement = settlement
         queue.settled.append(delivery)
-        if settlement.method != "basic.ack":
+        if discards:
             queue.bury(copy, settlement, at)

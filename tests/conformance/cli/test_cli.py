@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -18,7 +19,7 @@ import pytest
 
 import conformance
 from codec import methods as m
-from conformance.catalogue import profiles, rules
+from conformance.catalogue import profiles, rules, sets
 from conformance.cli import main
 from conformance.cli.doctor import Diagnosis, format_diagnosis
 from conformance.drive.run.size import DEPTHS
@@ -68,19 +69,27 @@ def test_a_part_of_the_catalogue(capsys: pytest.CaptureFixture[str]) -> None:
     assert {row["level"] for row in rows} == {"must"}
 
 
-def test_a_set_says_whether_it_may_still_change(capsys: pytest.CaptureFixture[str]) -> None:
+def as_a_draft(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(sets, "SETS", {**sets.SETS, name: replace(sets.SETS[name], draft=True)})
+
+
+def test_a_set_says_whether_it_may_still_change(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     said = out(capsys, "list", "--set", "guides-1")
     assert "guides-1 · The guides, first edition" in said
     assert "no others from now on" in said
     assert "178 rules:" in said
+    as_a_draft(monkeypatch, "protocol-1")
     assert "a draft, which may still change" in out(capsys, "list", "GET-*", "--set", "protocol-1")
     rows = json.loads(out(capsys, "list", "RQ-*", "--set", "guides-1", "--format", "json"))
     assert [row["id"] for row in rows] == [f"RQ-{number:03}" for number in range(1, 16)]
 
 
-def test_a_run_says_which_set_it_played(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_says_which_set_it_played(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("run", "--depth", "smoke", "--rules", "RQ-015,RQ-016", "--set")
     assert "1 rule of the set guides-1 judged: 1 held" in out(capsys, *words, "guides-1")
+    as_a_draft(monkeypatch, "protocol-1")
     document = json.loads(out(capsys, *words, "guides-1,protocol-1", "--format", "json"))
     assert document["selection"]["set"] == "guides-1,protocol-1"
     assert [rule["id"] for rule in document["rules"]] == ["RQ-015", "RQ-016"]

@@ -8,14 +8,24 @@ not go with the type of the queues, the history does without.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from conformance.catalogue import deviations
 from conformance.drive.channel import Channel
-from conformance.drive.machines.messages.lots import EXPIRATION, FANOUT, KEY, PUBLISHERS, REFUSING, TTL
-from conformance.drive.machines.shape import Shape
+from conformance.drive.machines.messages.lots import (
+    EXPIRATION,
+    FANOUT,
+    KEY,
+    KEYED,
+    OTHER_KEY,
+    PUBLISHERS,
+    REFUSING,
+    TTL,
+    UNREST,
+)
+from conformance.drive.machines.shape import Lot, Shape
 from conformance.drive.machines.world import World
 from conformance.drive.stage import Stage
 from conformance.history.events import TO_CLIENT, Event
@@ -24,7 +34,14 @@ ADDRESSES = "amq.rabbitmq.reply-to"
 CLASSIC_ALONE = frozenset({"x-max-priority", "x-max-length-bytes", "x-expires"})
 """Quorum queues have no such priorities, and need not count octets or look for their end as classic ones do."""
 QUORUM_ALONE = frozenset({"x-delivery-limit"})
-DEAD = "x-dead-letter-exchange"
+DEAD, MOST, MOST_OCTETS = "x-dead-letter-exchange", "x-max-length", "x-max-length-bytes"
+COURSES, FEW_COURSES = 20, 8
+RULINGS, FEW_RULINGS = 12, 3
+"""They take long: there are fewer where the clock is not ours."""
+REAL, REAL_IN_ALL = 200, 1000
+"""So many milliseconds at most pass there at a time, and in a whole history."""
+ROOM = 12
+"""At most so many small messages are meant to fill a queue."""
 AVOIDED = {"single-active-cancelled": "x-single-active-consumer", "expires-among-priorities": "x-max-priority"}
 """Circumstances in which some versions are known to fail, and what brings them about. Directed checks show it; a
 machine that meets it all the time sees nothing else."""
@@ -35,6 +52,17 @@ class Lifetimes(World):
 
     def __init__(self, stage: Stage, shape: Shape) -> None:
         self.traits = shape.lot.traits
+        self.ours = stage.around.advance is not None
+        """Is the clock ours?"""
+        self._left = REAL_IN_ALL
+        self.courses = COURSES if self.ours else FEW_COURSES
+        """So many may still be taken."""
+        self.rulings = RULINGS if self.ours else FEW_RULINGS
+        """So many times a policy may still change."""
+        self.policies: dict[tuple[str, int, bool], str] = {}
+        """Their names, by queue, rank, and whether they are an operator's."""
+        self.used: set[str] = set()
+        """Queues that a course has been about."""
         self.answers: list[str] = []
         """Addresses that requests have carried, the latest last."""
         self._arguments: dict[str, Mapping[str, Any]] = {}
@@ -47,14 +75,23 @@ class Lifetimes(World):
 
     def _declared(self) -> str:
         """All three, the heirs first."""
+        return self._line(self.shape.lot) if self.shape.lot.terms else super()._declared()
+
+    def move_on(self, lot: Lot) -> None:
+        """From now on the history is about queues with these arguments, if nothing is to come into the others."""
+        if not any(one.view is not None and one.view.publishing for one in self.channels):
+            self.traits = lot.traits | (self.traits & set(UNREST))
+            self._line(lot)
+            self._queues = self._lined
+
+    def _line(self, lot: Lot) -> str:
+        """Three queues, of which this is the first."""
         stage = self.stage
-        self._lined = [stage.payloads.long(stage.recorder.private_name()) for _ in self.shape.lot.terms]
-        if not self._lined:
-            return super()._declared()
-        for name, terms in reversed([*zip(self._lined, self.shape.lot.terms, strict=True)]):
+        self._lined = [stage.payloads.long(stage.recorder.private_name()) for _ in lot.terms]
+        for name, terms in reversed([*zip(self._lined, lot.terms, strict=True)]):
             self._arguments[name] = self._offered(dict(terms))
             stage.queue(self._arguments[name], name=name)
-        if any(arguments.get(DEAD) for arguments in self._arguments.values()):
+        if any(self._arguments[name].get(DEAD) for name in self._lined):
             self._graveyard()
         return self._lined[0]
 
@@ -69,8 +106,9 @@ class Lifetimes(World):
         for name in self._avoided():
             found.pop(name, None)
         heir = found.pop(KEY, None)
-        if heir == FANOUT:
+        if heir in (FANOUT, KEYED):
             found[DEAD] = self._names_graveyard()
+            found |= {KEY: OTHER_KEY} if heir == KEYED else {}
         elif heir is not None:
             found[KEY] = self._lined[heir]
         return {name: value for name, value in found.items() if stage.offers(name)}
@@ -95,6 +133,43 @@ class Lifetimes(World):
     def returns_refused(self) -> bool:
         """Does the broker return what a full queue refuses?"""
         return REFUSING in self.traits and "mandatory-to-the-full" in self._circumstances()
+
+    def heir(self, index: int) -> int | None:
+        """Where the dead letters of this queue come to, by its number."""
+        arguments = self._arguments.get(self.queue(index), {})
+        if arguments.get(DEAD):
+            return 1
+        return self._lined.index(arguments[KEY]) if arguments.get(KEY) in self._lined else None
+
+    def line(self, index: int) -> list[int]:
+        """The queue and all that get its dead letters, each once."""
+        found, here = [index % len(self._queues)], self.heir(index)
+        while here is not None and here not in found:
+            found.append(here)
+            here = self.heir(here)
+        return found
+
+    def room(self, queue: str, sizes: Sequence[int]) -> int | None:
+        """How many messages of these sizes, in turn, it has room for; None where it has no limit."""
+        arguments = self._arguments.get(queue, {})
+        most, octets, mean = arguments.get(MOST), arguments.get(MOST_OCTETS), sum(sizes) / len(sizes)
+        limits = [] if most is None else [int(most)]
+        if octets is not None:
+            limits.append(min(ROOM, int(octets / mean)) if mean else ROOM)
+        return min(limits, default=None)
+
+    def spend(self, milliseconds: int) -> int:
+        """How much of this may pass."""
+        if self.ours:
+            return milliseconds
+        spent = min(milliseconds, REAL, self._left)
+        self._left -= spent
+        return spent
+
+    def count(self, channel: int, index: int) -> None:
+        """Asks how many messages are in this queue."""
+        self.channel(channel).declare(self.queue(index), passive=True)
+        self.stage.quiesce()
 
     def _names_graveyard(self) -> str:
         return f"{self._lined[1]}.graves"

@@ -39,7 +39,7 @@ def queue_declared(model: Model, connection: Connection, event: Event) -> Found:
         yield f"queue {name}", "delivery-limited"
     if "x-dead-letter-routing-key" in arguments:
         yield EVERYWHERE, "dead-letters-renamed"
-    if DEAD in arguments and sum(DEAD in queue.arguments for queue in model.topology.queues.values()) > 1:
+    if DEAD in arguments and any(DEAD in queue.arguments for queue in model.topology.queues.values()):
         yield EVERYWHERE, "dead-letters-of-three"
     if "x-message-ttl" in arguments:
         yield f"queue {name}", "time-to-live"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from random import Random
 
@@ -10,13 +11,27 @@ from hypothesis import Phase, find, settings
 
 from conformance.catalogue import profiles
 from conformance.drive.around import Around
+from conformance.drive.drivers.admin import Admin
 from conformance.drive.drivers.raw import Target
 from conformance.drive.machines import campaign, search
 from conformance.drive.machines.campaign import SCHEDULERS, MachineOutcome, Scheduler
 from conformance.drive.machines.chance import BACKEND
 from conformance.drive.machines.messages.life import LIFE, PATIENT
 from conformance.drive.machines.messages.lifetimes import Lifetimes
-from conformance.drive.machines.messages.lots import DEAD, LOTS, PRIORITIES, QUEUES, SINGLE, TRAITS, UNREST
+from conformance.drive.machines.messages.lots import (
+    DEAD,
+    DEATHS,
+    LIMITS,
+    LOTS,
+    OF_ANYTHING,
+    OF_THEMES,
+    PRIORITIES,
+    QUEUES,
+    RULED,
+    SINGLE,
+    TRAITS,
+    UNREST,
+)
 from conformance.drive.machines.shape import Lot, Shape
 from conformance.drive.run.bench import Bench
 from conformance.drive.stage import Stage
@@ -40,6 +55,26 @@ REACHED = {
 }
 
 
+ANYTHING = "anything"
+THEMES = {
+    LIMITS: {
+        "LEN-001",
+        "LEN-002",
+        "LEN-003",
+        "LEN-004",
+        "LEN-005",
+        "LEN-006",
+        "LEN-007",
+        "LEN-009",
+        "LEN-010",
+        "LEN-014",
+    },
+    DEATHS: {"DLX-001", "DLX-002", "DLX-003", "DLX-005", "DLX-006", "DLX-008", "DLX-010", "DLX-012", "DLX-013"},
+    RULED: {"POLICY-007", "POLICY-008", "POLICY-009", "POLICY-010", "POLICY-011"},
+}
+"""What histories about one thing see to be right."""
+
+
 def run(
     queue_type: str = "classic",
     scheduler: Scheduler = "lockstep",
@@ -49,10 +84,15 @@ def run(
     dialect: str = "documented",
     seed: int = 0,
     deadline: float = 10.0,
+    theme: str = "",
+    managed: bool = False,
 ) -> MachineOutcome:
-    with ReferenceBroker(clock="elastic", mutants=mutants, dialect=dialect) as broker:
-        bench = Bench(Target.parse(broker.url), profiles.load(dialect), Around(None, broker.leap), deadline)
-        return search.run(LIFE, bench, queue_type, scheduler, examples, 40, seed)
+    """The machine, or the one that draws what one theme says."""
+    machine = replace(LIFE, lots={ANYTHING: OF_ANYTHING, **OF_THEMES}[theme]) if theme else LIFE
+    with ReferenceBroker(clock="elastic", http_port=0, mutants=mutants, dialect=dialect) as broker:
+        around = Around(Admin(broker.admin_url) if managed else None, broker.leap)
+        bench = Bench(Target.parse(broker.url), profiles.load(dialect), around, deadline)
+        return search.run(machine, bench, queue_type, scheduler, examples, 40, seed)
 
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
@@ -68,7 +108,41 @@ def test_a_right_broker_is_not_blamed(scheduler: Scheduler) -> None:
 
 @pytest.mark.parametrize("dialect", ["rabbitmq-3.8", "rabbitmq-4.3"])
 def test_nor_is_one_that_speaks_a_dialect(dialect: str) -> None:
-    assert run(examples=12, dialect=dialect).judgement.findings == []
+    bench = Bench(Target.parse("amqp://127.0.0.1"), profiles.load(dialect), Around(None, None), 1.0)
+    assert [*bench.damning(run(examples=12, dialect=dialect).judgement, "classic")] == []
+
+
+@pytest.mark.parametrize(("theme", "rules"), THEMES.items())
+def test_a_history_about_one_thing_shows_much_of_it(theme: str, rules: set[str]) -> None:
+    judgement = run(examples=16, theme=theme, managed=True).judgement
+    assert judgement.findings == []
+    assert {rule for rule, count in judgement.exercised.items() if count} >= rules
+
+
+def test_without_the_management_api_no_policy_is_set() -> None:
+    judgement = run(examples=4, theme=RULED).judgement
+    assert judgement.findings == []
+    assert not [rule for rule in judgement.exercised if rule.startswith("POLICY-")]
+
+
+@pytest.mark.parametrize(
+    ("mutant", "rule", "theme"),
+    [
+        ("lengths.octets-unlimited", "LEN-005", LIMITS),
+        ("lengths.newest-go", "LEN-002", LIMITS),
+        ("deadletters.count-ends-at-two", "DLX-006", DEATHS),
+        ("deadletters.never-back", "DLX-012", DEATHS),
+        ("policies.no-ttl", "POLICY-011", RULED),
+        ("policies.untrimmed", "POLICY-008", RULED),
+    ],
+)
+def test_a_wrong_one_is_found_by_what_a_history_is_about(
+    mutant: str, rule: str, theme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(campaign, "SHRINK_SECONDS", 0.2)
+    monkeypatch.setattr(search, "MOST_BROKEN", 1)
+    broken = run(mutants=(mutant,), deadline=1.0, theme=theme, managed=True).broken
+    assert [one.partition("-")[0] for one in broken] == [rule.partition("-")[0]]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +158,8 @@ def test_a_wrong_one_is_found(mutant: str, rule: str, until: Until, monkeypatch:
     monkeypatch.setattr(campaign, "SHRINK_SECONDS", 0.2)
     monkeypatch.setattr(search, "MOST_BROKEN", 3)
     until(rule.partition("-")[0])
-    assert rule.partition("-")[0] in {one.partition("-")[0] for one in run(mutants=(mutant,), deadline=1.0).broken}
+    broken = run(mutants=(mutant,), deadline=1.0, theme=ANYTHING).broken
+    assert rule.partition("-")[0] in {one.partition("-")[0] for one in broken}
 
 
 @cache

@@ -207,6 +207,21 @@ def test_a_long_drain_does_not_hide_what_was_settled_before_it(play) -> None:
     assert "MODE-004" in play(play_out + f"@drain q {' '.join(many)} m1").broken
 
 
+def test_what_has_come_back_as_a_dead_letter_may_become_one_again(play) -> None:
+    """Two queues lead to each other: once a message has come round, nobody knows which copy of it is where."""
+    history = """
+        @queue d classic x-dead-letter-exchange= x-dead-letter-routing-key=q
+        @queue q classic x-dead-letter-exchange= x-dead-letter-routing-key=d
+        @stock q m1 \n @open 1
+        1 > get q \n 1 < get-ok 1 m1 q \n 1 > reject 1 \n @barrier 1
+        1 > get d \n 1 < get-ok 2 m1 d \n 1 > reject 2 \n @barrier 1
+        1 > declare d passive \n 1 < declare-ok d says=0
+        1 > get q \n 1 < get-ok 3 m1 q \n 1 > reject 3 \n @barrier 1
+        1 > declare d passive \n 1 < declare-ok d says=1
+    """
+    assert "MODE-007" not in {one.rule for one in play(history).judge.judgement.findings}
+
+
 def test_dead_letters_come_as_they_were_discarded_and_not_as_they_stood(play) -> None:
     buried = BURIED.format("1 > reject 3 \n 1 > reject 1 \n 1 > reject 2")
     assert play(buried + "@drain d m3 m1 m2").broken == []
