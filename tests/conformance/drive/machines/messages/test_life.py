@@ -39,7 +39,7 @@ from conformance.history.recorder import Recorder
 from reference_broker import ReferenceBroker
 from tests.support.worlds import Until
 
-DRAWN = 500
+DRAWN = 2000
 BY_CHANCE = settings(max_examples=DRAWN, phases=(Phase.generate,), database=None, deadline=None, backend=BACKEND)
 REACHED = {
     "CNF-011",
