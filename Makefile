@@ -22,6 +22,7 @@ conformance: setup  ## examine a broker: make conformance [URL=amqp://...] [DEPT
 WORKERS ?= $(shell expr $$(nproc) \* 2)
 
 # lint computes while Debian packages are fetched; and workers that find bytecode of all tests need not each make it
+# (not before setup is done: setuptools would look for packages in the broker's system, /proc and all)
 test:  ## everything CI runs, with a real RabbitMQ (AMQP_RABBITMQ_URL, or Debian's)
 	@$(MAKE) --no-print-directory --jobs 3 lint bytecode beside
 	AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m pytest tests -q -n $(WORKERS) --dist loadfile -m "not long"
@@ -51,7 +52,7 @@ mutation: setup  ## wrong brokers made by a machine, that err only sometimes: ho
 test-unit: setup  ## our tests without a real broker and without Spark
 	$(PY) -m pytest tests -q -n $(WORKERS) --dist loadfile -m "not rabbitmq and not spark and not long"
 
-beside:
+beside: setup
 	@.ci/apt.sh tshark=tshark tcpdump=tcpdump chromium=chromium
 	@[ -n "$$AMQP_RABBITMQ_URL" ] || $(PYTHON) .ci/brokers.py start rmq310
 
