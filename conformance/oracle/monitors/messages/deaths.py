@@ -36,6 +36,8 @@ class Place:
     """One queue, as it was declared."""
 
     arguments: Mapping[str, Any]
+    lasting: bool = False
+    """No message expires here, whatever its time to live."""
     came: list[str] = field(default_factory=list)
     """The messages that were published to it, in order."""
 
@@ -170,7 +172,8 @@ class Graves:
 
 def _cause(place: Place, mortal: Mortal, *, fresh: bool) -> str | None:
     """The one reason for which it may leave this queue by itself; None: there is none, or several."""
-    causes = [EXPIRED] if place.number(TTL) is not None or (fresh and mortal.expiration is not None) else []
+    limited = place.number(TTL) is not None or (fresh and mortal.expiration is not None)
+    causes = [EXPIRED] if limited and not place.lasting else []
     causes += [MAXLEN] if (place.number(LENGTH), place.number(OCTETS)) != (None, None) else []
     limit = place.number(LIMIT)
     if limit is not None and mortal.failures and not fresh:

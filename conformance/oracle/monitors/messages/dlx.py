@@ -68,7 +68,9 @@ def arranged(fact: Passed, notes: Notes) -> None:
     elif fact.topology.policies or not name or event.has("auto_delete"):
         return
     elif fact.topology.queue(fact.connection.vhost, name) is None:
-        graves.places[name] = Place({**(event.args.get("arguments") or {})})
+        arguments = {**(event.args.get("arguments") or {})}
+        kind = str(arguments.get("x-queue-type") or "classic")
+        graves.places[name] = Place(arguments, not notes.profile.queue(kind).messages_expire)
         if len(graves.places) > QUEUES:
             graves.places.popitem(last=False)
 

@@ -195,3 +195,10 @@ LAWFUL = {
     + f"2 < get-ok 2 m1 q {dead(entry('w', 'expired', 2), entry('q', 'expired', 1), ONCE)}",
     "it comes back rejected again": TWICE + dead(entry("w", "expired", 2), entry("q", "rejected", 2)),
 }
+
+
+def test_where_nothing_expires_nobody_dies_of_it(play) -> None:
+    """DLX-002: quorum queues of RabbitMQ 3.8 pass over times to live."""
+    quorum = OWN.replace("@queue q classic", "@queue q quorum") + EMPTY
+    assert play(quorum, "rabbitmq-3.8").broken == []
+    assert play(quorum, "rabbitmq-3.10").broken == ["DLX-002"]
