@@ -33,6 +33,8 @@ def redelivered_flag(fact: Delivered, notes: Notes) -> None:
     copy, marked = fact.copy, fact.delivery.redelivered
     if copy.ambiguous or copy.place != WAITING or copy.weathered:
         return
+    if copy.seen and copy.queue.lossy and '"x-death"' in fact.event.arguments:
+        return  # the queue may have given it up, and got it back as a dead letter
     if copy.seen:
         notes.exercise("RQ-008")
         if not marked:

@@ -244,3 +244,18 @@ RESTARTED = """
 def test_whose_delivery_it_is_may_be_uncertain_whichever_way_it_came(play, way: tuple[str, str]) -> None:
     """A tag has a new consumer while its old one may not have ended: its first delivery fills the slot, or does not."""
     assert play(RESTARTED.format(*way) + "- deadline replies \n @drain r m2").broken == []
+
+
+ROUND = (
+    "@queue q classic x-max-length={} x-dead-letter-exchange= x-dead-letter-routing-key=r \n @open 9 \n"
+    "9 > declare r classic x-max-length=1 x-dead-letter-exchange= x-dead-letter-routing-key=q \n 9 < declare-ok r \n"
+    "@open 1 \n 1 > publish q m1 \n @open 2 \n 2 > get q \n 2 < get-ok 1 m1 q {}\n @close 2 \n @open 3 \n"
+    "3 > get q \n 3 < get-ok 1 m1 q {}"
+)
+
+
+def test_what_comes_round_is_no_redelivery(play) -> None:
+    """RQ-008: a full queue gives up what comes back to it, and another full one sends it there again."""
+    died = 'with={"headers":{"x-death":["A",[]]}}'
+    assert play(ROUND.format(1, died + " ", died)).broken == []
+    assert play(ROUND.format(1, "", "")).broken == ["RQ-008"]
