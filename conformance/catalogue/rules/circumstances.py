@@ -64,7 +64,7 @@ NAMES: Mapping[str, str] = {
     "binding-without-value": "a queue is bound with an argument that has no value",
     "owner-hangs-up": "an exclusive queue is looked for whose client has left, and has not hung up, or just now",
     "dead-letters-renamed": "a queue gives its dead letters another routing key",
-    "dead-letters-of-three": "two queues have a dead-letter exchange, so a message may die in three ways",
+    "dead-letters-go-on": "two queues have a dead-letter exchange, so a message may die in three ways",
     "limited-in-octets": "a queue has a limit of octets",
     "refused-are-dead-letters": "a queue is to make dead letters of what it refuses",
     "made-up-address": "a client declares a name that only begins like the address of a requester",

@@ -36,8 +36,8 @@ def open_connection(
 ) -> RawConnection:
     """Connects and logs in, or raises Unreachable. The handshake is part of the history either way.
 
-    `properties` are further client properties, beside the table of capabilities; `channel_max` is less than the broker
-    offers, 0 for all of it.
+    Who announces no capabilities sends no table of them. `properties` are further client properties; `channel_max` is
+    less than the broker offers, 0 for all of it.
     """
     connection = RawConnection(reach(target), recorder, name, target)
     try:

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from conformance.history.events import TO_BROKER, Event
-from conformance.oracle.model import octets, ranking, routing
+from conformance.oracle.model import octets, routing
 from conformance.oracle.model.channels import CLOSED
+from conformance.oracle.model.circumstances import ranking
 from conformance.oracle.model.circumstances.endings import unopened
 from conformance.oracle.model.circumstances.places import Found, life
 

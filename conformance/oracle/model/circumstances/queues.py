@@ -40,7 +40,7 @@ def queue_declared(model: Model, connection: Connection, event: Event) -> Found:
     if "x-dead-letter-routing-key" in arguments:
         yield EVERYWHERE, "dead-letters-renamed"
     if DEAD in arguments and any(DEAD in queue.arguments for queue in model.topology.queues.values()):
-        yield EVERYWHERE, "dead-letters-of-three"
+        yield EVERYWHERE, "dead-letters-go-on"
     if "x-message-ttl" in arguments:
         yield f"queue {name}", "time-to-live"
     if "x-max-length-bytes" in arguments:

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
+from conformance.oracle.model.circumstances.ranking import PRIORITY
 from conformance.oracle.model.facts import Delivered, FoundEmpty
 from conformance.oracle.model.queues import Queue
-from conformance.oracle.model.ranking import PRIORITY
 from conformance.oracle.model.records import PUBLISHED, RECOVERED, RETURNED, WAITING, Copy
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.refusals import refuses

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
+from conformance.oracle.model.circumstances.places import EVERYWHERE, Found
 from conformance.oracle.topology import Message, route
 
 if TYPE_CHECKING:
@@ -14,11 +15,10 @@ if TYPE_CHECKING:
     from conformance.oracle.model.model import Model
 
 PRIORITY = re.compile(r'"priority": (\d+)')
-EVERYWHERE = ""
 DEAD, LEVELS, TTL = "x-dead-letter-exchange", "x-max-priority", "x-message-ttl"
 
 
-def published(model: Model, channel: Channel, event: Event) -> Iterator[tuple[str, str]]:
+def published(model: Model, channel: Channel, event: Event) -> Found:
     """What takes it out of a queue with priorities may be any connection."""
     queue = model.queues.get(event.routing_key or "") if not event.exchange else None
     if queue is not None and '"expiration"' in event.arguments:
