@@ -14,12 +14,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import select
 import shlex
 import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,8 +29,6 @@ from tools.repeat import Tally
 RULES = "DUR-*,CNF-013"
 """What a restart keeps, and what a kill does."""
 SHOWN = frozenset({"held", "deviates"})
-STARTS = 20.0
-"""Seconds that the reference broker gets to listen."""
 
 
 def again(folder: Path, port: int, how: str) -> None:
@@ -39,23 +37,24 @@ def again(folder: Path, port: int, how: str) -> None:
     if told.exists():
         _end(int(told.read_text()), how)
     command = [sys.executable, "-m", "reference_broker", "--port", str(port), "--data", str(folder / "data")]
-    quiet = subprocess.DEVNULL
-    told.write_text(str(subprocess.Popen(command, start_new_session=True, stdout=quiet, stderr=quiet).pid))
-    until = time.monotonic() + STARTS
-    while time.monotonic() < until:
-        with socket.socket() as line:
-            if not line.connect_ex(("127.0.0.1", port)):
-                return
-        time.sleep(0.02)
-    raise SystemExit(f"the reference broker does not listen at {port}")
+    with (folder / "log.txt").open("w") as log:
+        broker = subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE, stderr=log, text=True)
+    told.write_text(str(broker.pid))
+    assert broker.stdout is not None
+    with broker.stdout as said:
+        listens = said.readline().startswith("listening on ")
+    if not listens:
+        raise SystemExit(f"the reference broker does not listen at {port}: {(folder / 'log.txt').read_text().strip()}")
 
 
 def _end(process: int, how: str) -> None:
-    """Sends the signal, and waits until the process is gone."""
-    os.kill(process, getattr(signal, how))
-    status = Path("/proc", str(process), "stat")
-    while status.exists() and " Z " not in status.read_text():
-        time.sleep(0.01)
+    """Sends the signal, and waits until the last of the process's threads is gone, and its sockets with it."""
+    ended = os.pidfd_open(process)
+    try:
+        os.kill(process, getattr(signal, how))
+        select.select([ended], [], [])
+    finally:
+        os.close(ended)
 
 
 @contextmanager
