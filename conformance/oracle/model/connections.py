@@ -91,5 +91,9 @@ class Connection:
         """Can it still be expected to do as asked?"""
         return not (self.error or self.closing or self.ended)
 
+    def erred_after_close(self) -> bool:
+        """Did the client err after its own close? Then that close need not be answered."""
+        return self.error is not None and 0 < self.closing < self.error.seq
+
     def open_channels(self) -> list[Channel]:
         return [channel for channel in self.channels.values() if channel.state != CLOSED]

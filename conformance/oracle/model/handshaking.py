@@ -173,7 +173,7 @@ def received(connection: Connection, event: Event) -> None:
         handshake.entered = True
     elif method == "connection.close":
         handshake.kicked = event.seq
-        handshake.crossed = connection.closing
+        handshake.crossed = 0 if connection.erred_after_close() else connection.closing
     elif method == "connection.close-ok":
         handshake.crossed = 0
     if passes(connection.error, event):

@@ -78,13 +78,14 @@ LEAST = {METHOD: 4, HEADER: 12}
 
 def sent(connection: Connection, event: Event) -> None:
     """The client sent octets that are no lawful frame. Of a connection that was not seen from its beginning they may be
-    half of something."""
-    flaw = flaw_of(event) if connection.whole and connection.usable() else None
+    half of something; and after its own close the broker may read no further."""
+    flaw = flaw_of(event) if connection.whole and not (connection.error or connection.ended) else None
     if flaw is not None:
         code, *also = flaw.codes
         error = ClientError(event.seq, flaw.rule, code, 0, 0, flaw.what, also=tuple(also), octets=True)
+        error.optional = connection.closing > 0
         error.silent = flaw.silent
-        if connection.handshake.begun() and not connection.handshake.entered:
+        if connection.closing or (connection.handshake.begun() and not connection.handshake.entered):
             error.silent, error.code = True, ANY
         requests.fail_connection(connection, error)
 

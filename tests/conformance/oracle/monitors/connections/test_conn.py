@@ -126,6 +126,12 @@ LAWFUL = [
         f"{DIED} - known c login=1 vhost=1 \n 0 > start-ok user=guest \n - answer c {HEADER} \n - end c fin",
     ),
     ("no frame after the client's close", f"{DIED} {entered()} 0 > bye \n - octets c {STRAY} \n 0 < kicked 501 0 0 no"),
+    (
+        "closes that cross, where no frame followed the client's own",
+        f"@open 1 \n 0 > bye \n - octets c {STRAY} \n 0 < kicked 501 0 0 no \n 0 > agree \n - deadline replies",
+    ),
+    ("the end alone, where no frame followed the client's close", f"0 > bye \n - octets c {STRAY} \n - end c fin"),
+    ("no word, where no frame followed the client's close", f"0 > bye \n - octets c {STRAY} \n - deadline replies"),
     ("a second header", f"{DIED} {entered()} - header c {HEADER} \n - end c fin"),
     ("a frame that has no place, before open-ok", f"{DIED} {tuned()} - octets c {STRAY} \n - end c fin"),
     ("the same, and the broker says why", f"{tuned()} - octets c {STRAY} \n 0 < kicked 530 0 0 no"),

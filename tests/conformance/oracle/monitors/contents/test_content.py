@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.support.octets.frames import OCTETS
 from tests.support.tables import test_broken, test_lawful, test_no_finding, test_sound
 
 __all__ = ["test_broken", "test_lawful", "test_no_finding", "test_sound"]
@@ -109,6 +110,8 @@ LAWFUL = {
     "1 < closed 406 60 40 PRECONDITION_FAILED",
     "a body with such an octet may have properties that are refused": f"{BEGUN} 1 > publish q m1 octets=ce "
     'with={"user_id":"somebody"} \n 1 < closed 406 60 40 no',
+    "the octets after the client's own close are refused, and not what was published after it": BEGUN
+    + f"0 > bye \n 1 > publish q m1 split=1,3,2 \n - octets c {OCTETS['FRAME-001'].hex()} \n 0 < kicked 501 0 0 no",
     "tables that are not deep, and a publish that is refused for what nobody knows": refused(SHALLOW),
     "a broker adds headers of its own": got(INTEGER, 'with={"headers":{"a":["I",3],"x-more":["S",""]}}')
     + f" \n 1 > publish q m2 {EMPTY} \n 1 > get q \n"
