@@ -7,7 +7,7 @@ about the feature still use it, and all other scenes do without it. A queue type
 refuses a type that does not exist.
 
 Some brokers let no client in that announces more than it must. They are asked with less, and the suite keeps what
-works.
+works. Who announces that it lacks a feature lacks it, unless the answer shows the contrary.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import codec
 from codec import methods as m
 from codec import values
 from conformance.catalogue.profiles import Profile
-from conformance.catalogue.rules.features import FEATURES, OPTIONAL
+from conformance.catalogue.rules.features import CAPABILITIES, FEATURES, OPTIONAL
 from conformance.drive.drivers.errors import ConnectionLost, Unreachable
 from conformance.drive.drivers.raw import Item, RawConnection
 from conformance.drive.drivers.sweep import sweep, unrecorded
@@ -57,6 +57,8 @@ METHODS: Mapping[str, codec.Method] = {
     "confirm.select": m.ConfirmSelect(1, False),
     "tx.select": m.TxSelect(1),
 }
+UNSHOWN = frozenset({"basic.nack", "x-priority"})
+"""A broker that passes over these answers as one that knows them does."""
 REPLIES = "amq.rabbitmq.reply-to"
 
 
@@ -77,6 +79,7 @@ class Inquiry:
         self._prefix = f"amqpconf.probe.{secrets.token_hex(4)}."
         self._queues: list[str] = []
         self._names: list[str] = []
+        self._capabilities: Mapping[str, object] = {}
 
     def answers(self) -> list[Answer]:
         """All answers, in the order in which they were asked. What was declared is gone afterwards. Raises Unreachable
@@ -85,9 +88,17 @@ class Inquiry:
             self._use()
             about_queues = [*self._methods(), *self._nack(), *self._cancel(), *self._arguments(), *self._types()]
             about_queues += [*self._consumers(), *self._expiration()]
-            return [*about_queues, *self._exchanges(), *self._bindings(), *self._carbon()]
+            found = [*about_queues, *self._exchanges(), *self._bindings(), *self._carbon()]
+            return [self._beside_what_it_announces(answer) for answer in found]
         finally:
             sweep(self._target, self._queues, self._names, self._patience)
+
+    def _beside_what_it_announces(self, answer: Answer) -> Answer:
+        capability = CAPABILITIES.get(answer.feature, "")
+        lacks = self._capabilities.get(capability) is False
+        if not lacks or (answer.state == OFFERED and answer.feature not in UNSHOWN):
+            return answer
+        return Answer(answer.feature, REFUSED, f"the broker announces that it has no {capability}")
 
     def _use(self) -> None:
         """A queue, a message into it and out of it."""
@@ -215,6 +226,8 @@ class Inquiry:
                     ),
                 ) from unreachable
             return Answer(feature, LOST, unreachable.message)
+        announced = connection.server_properties.get("capabilities")
+        self._capabilities = announced if isinstance(announced, Mapping) else {}
         try:
             connection.send(m.ChannelOpen(1))
             for step in steps:

@@ -56,6 +56,18 @@ MANDATORY: Mapping[str, str] = MappingProxyType(
 FEATURES: Mapping[str, str] = MappingProxyType({**MANDATORY, **OPTIONAL})
 
 
+CAPABILITIES: Mapping[str, str] = MappingProxyType(
+    {
+        "basic.nack": "basic.nack",
+        "confirm.select": "publisher_confirms",
+        "exchange.bind": "exchange_exchange_bindings",
+        "direct reply-to": "direct_reply_to",
+        "x-priority": "consumer_priorities",
+    }
+)
+"""By which key of its capabilities a broker announces a feature, or says that it has none."""
+
+
 def asked_of(method: object) -> str:
     """The feature that sending this method asks for; empty for what needs none."""
     name = str(getattr(method, "NAME", ""))
