@@ -18,7 +18,7 @@ from conformance.catalogue.profiles import CHOICES
 from conformance.catalogue.rules import CATALOGUE, Rule, circumstances
 from conformance.history.stopwatch import curves
 from conformance.oracle.verdicts import Verdict, verdict_of
-from conformance.outcome import gate, reach
+from conformance.outcome import failing, gate, reach
 from conformance.outcome.gate import Known
 from conformance.outcome.incidents import merged
 from conformance.outcome.ledger import Broker, Entry, Ledger, Trouble, Witness, gist
@@ -161,7 +161,7 @@ class _Scope:
         self._refused = {name: words for entry in ledger.entries for name, words in entry.refused.items()}
         self._exercised, self._reports = ledger.exercised(), ledger.reports()
         self._unreached = ledger.unreached()
-        self._witnesses = _weighed(ledger.witnesses(), frame.known)
+        self._witnesses = _weighed(failing.weakened(ledger.entries, ledger.witnesses()), frame.known)
         asked = frame.selection
         self._selected = {rule.id for rule in sets.select(asked.set, asked.rules, asked.level)}
         self._targets = ledger.targets() if frame.complete else None

@@ -17,7 +17,8 @@ from conformance.oracle.verdicts import Finding
 from conformance.outcome import gate
 from conformance.outcome.assemble import Frame, build
 from conformance.outcome.bare import without_deviations
-from conformance.outcome.ledger import Broker, Entry, Ledger, Step, Trouble, Witness, decode, encode, gist
+from conformance.outcome.failing import COMMON
+from conformance.outcome.ledger import Broker, Entry, Incident, Ledger, Step, Trouble, Witness, decode, encode, gist
 from conformance.outcome.results import BadResults, Results, RuleResult, Selection, from_json, to_json
 
 SCHEMA = json.loads((Path(conformance.__file__).parent / "schemas" / "results.json").read_text())
@@ -98,6 +99,29 @@ def test_what_another_broken_rule_explains_is_not_certain() -> None:
     excuse = Deviation("AUTO-004", "stays", "a bug", "issue 1", "me", None, ("classic", "quorum"))
     known = replace(FRAME, known=gate.Known((excuse,)))
     assert verdicts(build(ledger(doubtful, proof), known))["ACK-001"] == "broken", "its consequences were known as well"
+
+
+def internal_errors(scenes: int) -> list[Entry]:
+    """ACK-002 is broken in the last scene, by an internal error that came in all; ERR-012 is broken in the first."""
+    words, seen = (
+        "connection.close 541 'no such file' after queue.declare",
+        "connection: close 541 'no such file' (0, 0)",
+    )
+    told = {"incidents": (Incident("closed", words, "s", "classic"),)}
+    found = [entry(str(number), **told) for number in range(scenes)]
+    found[0] = replace(found[0], witnesses=(Witness(finding("ERR-012", seen)),))
+    return [*found[:-1], replace(found[-1], witnesses=(Witness(finding(observed=seen)),))]
+
+
+@pytest.mark.parametrize(("scenes", "verdict"), [(COMMON - 1, "broken"), (COMMON, "inconclusive")])
+def test_an_internal_error_that_comes_everywhere_is_held_against_no_single_rule(scenes: int, verdict: str) -> None:
+    found = verdicts(build(ledger(*internal_errors(scenes)), FRAME))
+    assert (found["ACK-002"], found["ERR-012"]) == (verdict, "broken")
+
+
+def test_an_internal_error_that_is_no_finding_explains_nothing() -> None:
+    scenes = internal_errors(COMMON)
+    assert verdicts(build(ledger(replace(scenes[0], witnesses=()), *scenes[1:]), FRAME))["ACK-002"] == "broken"
 
 
 def test_the_schema_refuses_what_no_run_can_say() -> None:
