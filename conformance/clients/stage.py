@@ -50,7 +50,7 @@ class LibraryStage(Stage):
         name: str,
         capabilities: Mapping[str, object] | None = None,
         *,
-        heartbeat: int = 0,
+        heartbeat: int | None = None,
         properties: Mapping[str, object] | None = None,
         login: tuple[str, str] | None = None,
         vhost: str | None = None,
@@ -63,7 +63,7 @@ class LibraryStage(Stage):
         connection = cast(RawConnection, link)
         self.links[name] = link
         self.connections[name] = connection
-        link.open(heartbeat, capabilities, properties or {})
+        link.open(heartbeat or 0, capabilities, properties or {})
         return connection
 
     def read(self, timeout: float) -> list[Event]:

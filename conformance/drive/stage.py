@@ -100,7 +100,7 @@ class Stage:
         name: str,
         capabilities: Mapping[str, object] | None = None,
         *,
-        heartbeat: int = 0,
+        heartbeat: int | None = None,
         properties: Mapping[str, object] | None = None,
         login: tuple[str, str] | None = None,
         vhost: str | None = None,

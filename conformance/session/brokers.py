@@ -20,6 +20,9 @@ from conformance.drive.drivers.sweep import unrecorded
 from conformance.drive.probes import Answer
 from reference_broker import ReferenceBroker
 
+HEARTBEAT = 60
+"""Seconds between heartbeats, where a broker lets nobody in who wants none."""
+
 
 @dataclass
 class BrokerUnderTest:
@@ -102,18 +105,32 @@ def _meet(target: Target, profile: Profile | None, name: str | None) -> BrokerUn
 
 
 def welcome(target: Target) -> tuple[Target, RawConnection]:
-    """A connection, and how it came about: by what a client usually says of itself, else by the least, then once more.
-    One failure is no verdict on a broker; the first tells why. Raises Unreachable."""
+    """A connection, and how it came about: by what a client usually says of itself, else by the least, else with
+    heartbeats, then once more. One failure is no verdict on a broker; the first tells why. Raises Unreachable."""
     first: Unreachable | None = None
-    for attempt in (target, replace(target, terse=True), target):
+    for attempt in (target, replace(target, terse=True), target.beating(target.heartbeat or HEARTBEAT), target):
         try:
             return attempt, unrecorded(attempt)
         except Unreachable as unreachable:
+            if first is not None and unreachable.layer in ("tcp", "header"):
+                raise _fell(target) from unreachable
             first = first or unreachable
             if unreachable.layer in ("tcp", "tls", "header"):
                 break
     assert first is not None
     raise first
+
+
+def _fell(target: Target) -> Unreachable:
+    """The broker is gone since somebody logged in."""
+    beats = (
+        "" if target.heartbeat else f" If it wants heartbeats of its clients, add ?heartbeat={HEARTBEAT} to the URL."
+    )
+    return Unreachable(
+        "tcp",
+        f"{target.address} answers nobody since a client logged in, whose connection it ended. See the "
+        f"broker's log for the reason, and start it again.{beats}",
+    )
 
 
 def introduced(properties: Mapping[str, Any], target: Target) -> str:

@@ -133,10 +133,10 @@ def _login(link: RawConnection, properties: Mapping[str, object]) -> None:
 def _enter(link: RawConnection, heartbeat: int, channel_max: int) -> None:
     tune = _expect(link, m.ConnectionTune, "login")
     most = tune.channel_max or 65535
-    tuned = Tuned(min(channel_max or most, most), tune.frame_max or 131072, heartbeat)
+    tuned = Tuned(min(channel_max or most, most), tune.frame_max or 131072, min(heartbeat, tune.heartbeat or heartbeat))
     link.tune(tuned)
     link.send(
-        m.ConnectionTuneOk(0, tuned.channel_max, tuned.frame_max, heartbeat),
+        m.ConnectionTuneOk(0, tuned.channel_max, tuned.frame_max, tuned.heartbeat),
         m.ConnectionOpen(0, link.target.vhost),
     )
     _expect(link, m.ConnectionOpenOk, "vhost")

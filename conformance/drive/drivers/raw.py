@@ -30,20 +30,21 @@ def open_connection(
     name: str,
     *,
     capabilities: Mapping[str, object] | None = None,
-    heartbeat: int = 0,
+    heartbeat: int | None = None,
     properties: Mapping[str, object] | None = None,
     channel_max: int = 0,
 ) -> RawConnection:
     """Connects and logs in, or raises Unreachable. The handshake is part of the history either way.
 
     Who announces no capabilities sends no table of them. `properties` are further client properties; `channel_max` is
-    less than the broker offers, 0 for all of it.
+    less than the broker offers, 0 for all of it. `heartbeat`: seconds, None for what the URL says.
     """
     connection = RawConnection(reach(target), recorder, name, target)
     try:
         announced = CAPABILITIES if capabilities is None else capabilities
         said = {"capabilities": dict(announced)} if announced and not (capabilities is None and target.terse) else {}
-        shake_hands(connection, {**(properties or {}), **said}, heartbeat, channel_max)
+        beats = target.heartbeat if heartbeat is None else heartbeat
+        shake_hands(connection, {**(properties or {}), **said}, beats, channel_max)
     except BaseException:
         connection.abort()
         raise

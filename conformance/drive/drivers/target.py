@@ -8,7 +8,7 @@ that say what to type instead, so that nothing further down has to guess.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
 PORTS = {"amqp": 5672, "amqps": 5671}
@@ -21,6 +21,7 @@ OPTIONS = (
     "server_name_indication",
     "connection_timeout",
     "auth_mechanism",
+    "heartbeat",
 )
 MECHANISMS = ("plain", "external")
 
@@ -67,6 +68,15 @@ class Target:
     def timeout(self) -> float:
         """Seconds that one step of the handshake may take."""
         return float(self.options.get("connection_timeout", 10000)) / 1000
+
+    @property
+    def heartbeat(self) -> int:
+        """Seconds between heartbeats that clients want, where a scene has no wish of its own; 0: none."""
+        return int(self.options.get("heartbeat", 0))
+
+    def beating(self, seconds: int) -> Target:
+        """The same, for clients that want heartbeats."""
+        return replace(self, options={**self.options, "heartbeat": str(seconds)})
 
     @property
     def mechanism(self) -> str:
@@ -132,4 +142,6 @@ def _options(query: str) -> dict[str, str]:
             raise BadUrl(f"auth_mechanism={value} is not known; use {' or '.join(MECHANISMS)}")
         if name == "connection_timeout" and not (value.isdigit() and int(value) > 0):
             raise BadUrl(f"connection_timeout={value} is not a number of milliseconds above 0")
+        if name == "heartbeat" and not (value.isdecimal() and int(value) < 1 << 16):
+            raise BadUrl(f"heartbeat={value} is not a number of seconds from 0 to 65535")
     return options

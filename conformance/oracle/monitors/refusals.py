@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from conformance.history.events import METHOD
+from conformance.history.events import METHOD, Event
 from conformance.oracle.model.closing import ids_of
 from conformance.oracle.model.facts import Answered, ClosedUnasked, ConnectionFailed, Faulted, Overlooked, Unanswered
 from conformance.oracle.model.owed import CLOSE
@@ -95,29 +95,51 @@ def never_closed(fact: Unanswered, notes: Notes) -> None:
 def connection_lost_over_a_mistake(fact: ConnectionFailed, notes: Notes) -> None:
     """connection.close names what should have cost its channel only. By 540 it would say: not offered."""
     event = fact.event
-    if event.kind != METHOD or fact.error is not None or int(event.args.get("reply_code", 0)) == NOT_IMPLEMENTED:
+    if fact.error is not None or int(event.args.get("reply_code", 0)) == NOT_IMPLEMENTED:
         return
     over = [
         channel.method_error
         for channel in fact.connection.channels.values()
         if channel.method_error is not None and not channel.close_seen
     ]
-    if len(over) == 1 and (ids_of(event) == (over[0].class_id, over[0].method_id) or _alone(fact, over[0].seq)):
+    named = len(over) == 1 and event.kind == METHOD and ids_of(event) == (over[0].class_id, over[0].method_id)
+    if named or (len(over) == 1 and is_over(fact, over[0].seq)):
         for rule in (over[0].rule, "ERR-004"):
             notes.find(
                 rule,
                 event,
                 f"channel.close {over[0].all_codes} for {over[0].what}; the connection stays open",
-                f"connection: {closing(event.args)}",
+                f"connection: {how_it_ended(event)}",
                 over[0].seq,
             )
 
 
-def _alone(fact: ConnectionFailed, seq: int) -> bool:
-    """Does the close name no method, while the broker has nothing else to do than to refuse this one?"""
-    pending = [one.seq for channel in fact.connection.channels.values() for one in channel.pending()]
-    waits = any(channel.unconfirmed for channel in fact.connection.channels.values())
-    return ids_of(fact.event) == (0, 0) and not waits and not [one for one in pending if one != seq]
+def is_over(fact: ConnectionFailed, seq: int) -> bool:
+    """Does the close name no method, or is there no close, while the broker has nothing else to do than what was sent
+    there?"""
+    channels = fact.connection.channels.values()
+    pending = [one.seq for channel in channels for one in channel.pending()]
+    if [one for one in pending if one != seq] or any(channel.unconfirmed for channel in channels):
+        return False
+    return ids_of(fact.event) == (0, 0) if fact.event.kind == METHOD else _is_without_a_word(fact, seq)
+
+
+def _is_without_a_word(fact: ConnectionFailed, seq: int) -> bool:
+    """Did the broker end the connection over what was sent there, and say nothing? It listened after that, else the end
+    has another cause. A client that is silent too long may lose it so; and of a capture, the words may be missing."""
+    connection = fact.connection
+    handshake = connection.handshake
+    if connection.heartbeat or connection.overheard or not connection.whole:
+        return False
+    if connection.refusals or connection.misused or (handshake.begun() and not handshake.entered):
+        return False
+    channels = connection.channels.values()
+    return not any(one.unproven or any(at != seq for at in one.sent.values()) for one in channels)
+
+
+def how_it_ended(event: Event) -> str:
+    """The end of a connection in words."""
+    return closing(event.args) if event.kind == METHOD else "it ends without connection.close"
 
 
 @judges(Answered)
@@ -146,16 +168,20 @@ def denied(fact: ClosedUnasked, notes: Notes) -> None:
 def connection_denied(fact: ConnectionFailed, notes: Notes) -> None:
     """The broker closed the connection over a method that it had to carry out."""
     event = fact.event
-    if event.kind != METHOD or fact.error is not None or fact.failing:
+    if fact.error is not None or fact.failing:
         return
     pending = [one for channel in fact.connection.open_channels() for one in channel.pending()]
     request = _blamed(pending, ids_of(event))
-    if request is None and pending and _alone(fact, pending[0].seq):
+    if request is None and pending and is_over(fact, pending[0].seq):
         request = pending[0]
     if request is not None:
         for rule in request.claims:
             notes.find(
-                rule, event, f"{request.method} is carried out", f"connection: {closing(event.args)}", request.seq
+                rule,
+                event,
+                f"{request.method} is carried out",
+                f"connection: {how_it_ended(event)}",
+                request.seq,
             )
 
 

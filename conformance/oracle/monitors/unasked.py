@@ -16,6 +16,7 @@ from conformance.oracle.model.facts import ChannelClosed, ClosedUnasked, Connect
 from conformance.oracle.monitors import fate
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes
+from conformance.oracle.monitors.refusals import how_it_ended, is_over
 from conformance.oracle.monitors.table import judges
 
 INTERNAL_ERROR = 541
@@ -25,9 +26,17 @@ SHOWN = 4
 
 @judges(ConnectionFailed, "ERR-012")
 def connection_ended_by_itself(fact: ConnectionFailed, notes: Notes) -> None:
-    """The broker's own fault cost the connection."""
-    if fact.error is None and not fact.failing:
+    """The broker's own fault cost the connection; it said so, or it said nothing."""
+    if fact.error is not None or fact.failing:
+        return
+    if fact.event.kind == METHOD:
         _internal(fact.event, "connection", fact.connection.channels.values(), notes)
+        return
+    pending = [one for channel in fact.connection.open_channels() for one in channel.pending() if not one.ignored]
+    if len(pending) == 1 and is_over(fact, pending[0].seq) and not _accused(fact.event, notes):
+        allowed = f"an answer to {pending[0].method}, or a close that says what is wrong"
+        seen = f"connection: {how_it_ended(fact.event)}"
+        notes.find("ERR-012", fact.event, allowed, seen, pending[0].seq)
 
 
 @judges(ClosedUnasked, "ERR-012")

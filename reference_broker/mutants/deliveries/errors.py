@@ -27,6 +27,22 @@ def purge_of_nothing(channel: Channel, method: m.QueuePurge) -> None:
     topology.queue_purge(channel, method)
 
 
+@handles(m.QueuePurge, "errors.purge-without-a-word", "the purge of an empty queue ends the connection", "ERR-012")
+def purge_without_a_word(channel: Channel, method: m.QueuePurge) -> None:
+    if len(topology.named_queue(channel, method.queue).ready):
+        topology.queue_purge(channel, method)
+    else:
+        channel.connection.finish()
+
+
+@handles(m.QueueBind, "errors.bind-without-a-word", "a queue that is missing ends who binds it", "BIND-001")
+def bind_without_a_word(channel: Channel, method: m.QueueBind) -> None:
+    if not method.queue or method.queue in channel.connection.vhost.queues:
+        topology.queue_bind(channel, method)
+    else:
+        channel.connection.finish()
+
+
 # -- double and unknown tags
 
 

@@ -55,6 +55,34 @@ def test_a_broker_that_ends(connections: int, capsys: pytest.CaptureFixture[str]
     assert "password" not in said
 
 
+@pytest.fixture
+def wants_heartbeats(monkeypatch: pytest.MonkeyPatch) -> Iterator[ReferenceBroker]:
+    """Nobody is let in who wants no heartbeats."""
+    tune = Connection.tune
+
+    def wanting(self: Connection, method: m.ConnectionTuneOk) -> None:
+        if method.heartbeat:
+            tune(self, method)
+        else:
+            self.finish()
+
+    monkeypatch.setattr(Connection, "tune", wanting)
+    with ReferenceBroker() as broker:
+        yield broker
+
+
+def test_a_broker_that_wants_heartbeats_gets_them(wants_heartbeats: ReferenceBroker, tmp_path: Path) -> None:
+    assert main(["run", wants_heartbeats.url, *QUICK, "--rules", "TAG-001", "--report", str(tmp_path)]) == 0
+
+
+def test_a_broker_that_ends_over_a_login(wants_heartbeats: ReferenceBroker, capsys: pytest.CaptureFixture[str]) -> None:
+    door = Door(wants_heartbeats.port, closes_after=1)
+    assert main(["run", f"amqp://127.0.0.1:{door.port}", *QUICK, "--rules", "TAG-001"]) == 3
+    said = " ".join(" ".join(capsys.readouterr()).split())
+    assert "answers nobody since a client logged in" in said
+    assert "?heartbeat=60" in said
+
+
 class Wedge:
     """A broker that answers no queue.declare once a queue was deleted that had a consumer; until it is restarted."""
 

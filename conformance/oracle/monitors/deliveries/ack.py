@@ -175,7 +175,7 @@ def replies_nobody_asked_for(fact: Unrequested, notes: Notes) -> None:
             "no recover-ok: only basic.recover has that answer",
             "a recover-ok that nobody asked for",
         )
-    elif channel.unproven and method not in ("basic.consume-ok", "basic.cancel-ok"):
+    elif channel.unproven and not channel.connection.error and method not in ("basic.consume-ok", "basic.cancel-ok"):
         settlement = channel.unproven[-1]
         notes.find("ACK-015", fact.event, f"no answer to {settlement}", method, settlement.seq)
 

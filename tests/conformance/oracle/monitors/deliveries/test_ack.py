@@ -101,6 +101,11 @@ def test_a_reject_of_tag_0_that_is_ignored_has_settled_nothing(play, found: str,
     assert play(history).broken == broken
 
 
+def test_the_answer_to_a_second_open_answers_no_settlement(play) -> None:
+    """The scene opened a channel again that a wrong broker had not closed."""
+    assert "ACK-015" not in play("@open 1 \n 1 > open \n 1 > ack 99 \n 1 < open-ok").broken
+
+
 def test_a_single_loss_names_one_rule(play) -> None:
     assert play(BROKEN["ACK-001"]).broken == ["ACK-001"]
 

@@ -207,6 +207,38 @@ def test_an_internal_error_over_nothing_is_accused_wherever_it_comes(play, close
     assert play("@queue q \n @open 1 \n" + close.replace("541", "320")).broken == []
 
 
+PURGES = "@queue q \n @open 1 \n 1 > purge q \n "
+WITHOUT_A_WORD = "- end c fin"
+
+
+def test_a_connection_that_ends_over_a_method_without_a_word(play) -> None:
+    found = play(PURGES + WITHOUT_A_WORD).judge.judgement.findings
+    assert [(one.rule, one.certain, one.observed) for one in found] == [
+        ("ERR-012", True, "connection: it ends without connection.close")
+    ]
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        "@queue q \n @open 1 \n 1 > publish q m1 \n 1 > purge q \n",
+        "@queue q \n @open 1 \n @open 2 \n 2 > flow \n 1 > purge q \n",
+        "@queue q \n" + BAD + REFUSED + "1 > closed-ok \n @open 1 \n 1 > purge q \n",
+        "- joined c \n 1 > purge q \n",
+        "@queue q \n @open 1 \n",
+    ],
+    ids=[
+        "a publish before it",
+        "two methods",
+        "a refusal before it",
+        "joined",
+        "nothing",
+    ],
+)
+def test_the_end_without_a_word_may_be_about_something_else(play, history: str) -> None:
+    assert play(history + WITHOUT_A_WORD).broken == []
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [

@@ -32,10 +32,12 @@ SOUND = {
 BROKEN = [
     ("BIND-001", NO_QUEUE + "1 < bind-ok"),
     ("BIND-001", NO_QUEUE + "0 < kicked 404 50 20 NOT_FOUND"),
+    ("BIND-001", NO_QUEUE + "- end c fin"),
     ("BIND-002", NO_EXCHANGE + "1 < bind-ok"),
     ("BIND-003", NO_END + "1 < bind-exchange-ok"),
     ("BIND-004", BOUND + "1 > bind q x key \n 1 < closed 406 50 20 there already"),
     ("BIND-005", THERE + "1 > unbind q x key \n 1 < closed 404 50 50 NOT_FOUND"),
+    ("BIND-005", THERE + "1 > unbind q x key \n - end c reset"),
     ("BIND-006", THERE + "1 > bind q \n 1 < bind-ok"),
     ("BIND-007", FORMER + "2 < get-ok 1 m1 q"),
     ("BIND-007", OTHER_END + "2 < get-ok 1 m1 q"),
