@@ -79,6 +79,15 @@ def tasks(mutants: Iterable[Mutant], seeds: Sequence[int], depth: str, whole: bo
     return hunts + [Task("control", key, dialect, seed, depth) for dialect, key in checks for seed in seeds]
 
 
+def confirming(hunted: Iterable[Task], journal: Journal) -> list[Task]:
+    """The least control: the plays in which these hunts found something."""
+    found = [(task, journal[task.key]) for task in hunted if task.kind == "hunt"]
+    plays = [
+        Task("control", trail["play"], task.dialect, task.seed, task.depth) for task, trail in found if trail["rule"]
+    ]
+    return list(dict.fromkeys(plays))
+
+
 @dataclass
 class Campaign:
     """Its wishes, and where its words go."""
@@ -89,6 +98,8 @@ class Campaign:
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
     folder: Path = FOLDER
     stream: IO[str] = field(default_factory=lambda: sys.stderr)
+    brief: bool = False
+    """The honest broker plays only that in which a hunt found something."""
 
     @property
     def whole(self) -> bool:
@@ -99,11 +110,18 @@ class Campaign:
         begin = time.monotonic()
         journal = Journal(self.folder, self.depth)
         wanted = tasks(self.mutants, self.seeds, self.depth, self.whole)
-        left = [task for task in wanted if task.key not in journal]
-        played(left, journal, self.workers, Progress(len(wanted), len(wanted) - len(left), self.stream), perform)
+        if self.brief:
+            wanted = [task for task in wanted if task.kind == "hunt"]
+            self._play(wanted, journal)
+            wanted += confirming(wanted, journal)
+        self._play(wanted, journal)
         document = self.document(journal, wanted)
         document["wall_seconds"] = round(time.monotonic() - begin, 1)
         return document
+
+    def _play(self, wanted: Sequence[Task], journal: Journal) -> None:
+        left = [task for task in wanted if task.key not in journal]
+        played(left, journal, self.workers, Progress(len(wanted), len(wanted) - len(left), self.stream), perform)
 
     def document(self, journal: Journal, wanted: Sequence[Task]) -> dict[str, Any]:
         controls = [(task, journal[task.key]) for task in wanted if task.kind == "control"]

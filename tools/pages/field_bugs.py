@@ -199,7 +199,7 @@ def _killed(report: Report, results: Results) -> tuple[str, str]:
 def hunted(globs: Sequence[str]) -> dict[str, dict[str, Any]]:
     """What a hunt for these mutants comes to."""
     wanted = [MUTANTS[name] for name in imitated() if any(fnmatch.fnmatch(name, glob) for glob in globs)]
-    document = Campaign(wanted, range(SEEDS), DEPTH).run()
+    document = Campaign(wanted, range(SEEDS), DEPTH, brief=True).run()
     return {row["name"]: _result(row) for row in document["mutants"]}
 
 
