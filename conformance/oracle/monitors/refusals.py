@@ -114,27 +114,26 @@ def connection_lost_over_a_mistake(fact: ConnectionFailed, notes: Notes) -> None
             )
 
 
-def is_over(fact: ConnectionFailed, seq: int) -> bool:
+def is_over(fact: ConnectionFailed, *sent: int) -> bool:
     """Does the close name no method, or is there no close, while the broker has nothing else to do than what was sent
     there?"""
     channels = fact.connection.channels.values()
     pending = [one.seq for channel in channels for one in channel.pending()]
-    if [one for one in pending if one != seq] or any(channel.unconfirmed for channel in channels):
+    if not set(pending) <= set(sent) or any(channel.unconfirmed for channel in channels):
         return False
-    return ids_of(fact.event) == (0, 0) if fact.event.kind == METHOD else _is_without_a_word(fact, seq)
+    return ids_of(fact.event) == (0, 0) if fact.event.kind == METHOD else _is_without_a_word(fact, set(sent))
 
 
-def _is_without_a_word(fact: ConnectionFailed, seq: int) -> bool:
+def _is_without_a_word(fact: ConnectionFailed, sent: set[int]) -> bool:
     """Did the broker end the connection over what was sent there, and say nothing? It listened after that, else the end
     has another cause. A client that is silent too long may lose it so; and of a capture, the words may be missing."""
-    connection = fact.connection
-    handshake = connection.handshake
+    connection, handshake = fact.connection, fact.connection.handshake
     if connection.heartbeat or connection.overheard or not connection.whole:
         return False
     if connection.refusals or connection.misused or (handshake.begun() and not handshake.entered):
         return False
     channels = connection.channels.values()
-    return not any(one.unproven or any(at != seq for at in one.sent.values()) for one in channels)
+    return not any(one.unproven or not sent.issuperset(one.sent.values()) for one in channels)
 
 
 def how_it_ended(event: Event) -> str:

@@ -33,10 +33,10 @@ def connection_ended_by_itself(fact: ConnectionFailed, notes: Notes) -> None:
         _internal(fact.event, "connection", fact.connection.channels.values(), notes)
         return
     pending = [one for channel in fact.connection.open_channels() for one in channel.pending() if not one.ignored]
-    if len(pending) == 1 and is_over(fact, pending[0].seq) and not _accused(fact.event, notes):
+    sent = [one.seq for one in pending]
+    if sent and is_over(fact, *sent) and not _accused(fact.event, notes):
         allowed = f"an answer to {pending[0].method}, or a close that says what is wrong"
-        seen = f"connection: {how_it_ended(fact.event)}"
-        notes.find("ERR-012", fact.event, allowed, seen, pending[0].seq)
+        notes.find("ERR-012", fact.event, allowed, f"connection: {how_it_ended(fact.event)}", *sent[:SHOWN])
 
 
 @judges(ClosedUnasked, "ERR-012")

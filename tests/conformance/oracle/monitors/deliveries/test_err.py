@@ -211,8 +211,9 @@ PURGES = "@queue q \n @open 1 \n 1 > purge q \n "
 WITHOUT_A_WORD = "- end c fin"
 
 
-def test_a_connection_that_ends_over_a_method_without_a_word(play) -> None:
-    found = play(PURGES + WITHOUT_A_WORD).judge.judgement.findings
+@pytest.mark.parametrize("then", ["", "@open 2 \n 2 > flow \n"], ids=["one", "two"])
+def test_a_connection_that_ends_over_methods_without_a_word(play, then: str) -> None:
+    found = play(PURGES + then + WITHOUT_A_WORD).judge.judgement.findings
     assert [(one.rule, one.certain, one.observed) for one in found] == [
         ("ERR-012", True, "connection: it ends without connection.close")
     ]
@@ -222,14 +223,12 @@ def test_a_connection_that_ends_over_a_method_without_a_word(play) -> None:
     "history",
     [
         "@queue q \n @open 1 \n 1 > publish q m1 \n 1 > purge q \n",
-        "@queue q \n @open 1 \n @open 2 \n 2 > flow \n 1 > purge q \n",
         "@queue q \n" + BAD + REFUSED + "1 > closed-ok \n @open 1 \n 1 > purge q \n",
         "- joined c \n 1 > purge q \n",
         "@queue q \n @open 1 \n",
     ],
     ids=[
         "a publish before it",
-        "two methods",
         "a refusal before it",
         "joined",
         "nothing",
