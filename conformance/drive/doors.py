@@ -92,9 +92,10 @@ def agree(stage: Stage, link: RawConnection, channel_max: int = 0, frame_max: in
     offered = offer(stage, link)
     if offered is None:
         return None
-    tuned = Tuned(channel_max or offered.channel_max or MANY, frame_max or offered.frame_max or LARGE, 0)
+    beats = link.target.heartbeat
+    tuned = Tuned(channel_max or offered.channel_max or MANY, frame_max or offered.frame_max or LARGE, beats)
     link.tune(tuned)
-    return m.ConnectionTuneOk(0, tuned.channel_max, tuned.frame_max, 0)
+    return m.ConnectionTuneOk(0, tuned.channel_max, tuned.frame_max, beats)
 
 
 def enter(stage: Stage, link: RawConnection, channel_max: int = 0, frame_max: int = 0, vhost: str = "") -> bool:

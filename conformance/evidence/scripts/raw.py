@@ -256,8 +256,10 @@ class Connection:
             }
         )
         tune = self._await("connection.tune")
+        limits = {name: tune[name] for name in ("channel_max", "frame_max")}
+        beats = int(parse_qs(parts.query).get("heartbeat", ["0"])[0])
         self.send(
-            {"method": "connection.tune-ok", "channel_max": tune["channel_max"], "frame_max": tune["frame_max"]},
+            {"method": "connection.tune-ok", **limits, "heartbeat": beats},
             {"method": "connection.open", "virtual_host": unquote(parts.path.removeprefix("/")) or "/"},
         )
         self._await("connection.open-ok")
