@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from conformance.drive.channel import Channel
+from conformance.drive.scenes.endings import ENDS, OF_ANY, ended
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import confirming, reopen, stocked
 from conformance.drive.scenes.topology.test_exch import CLASSIC
@@ -64,17 +67,21 @@ def inherit(stage: Stage, channel: Channel, queue: str) -> None:
 
 
 @rule("QUEUE-031")
-def test_new_queues_are_empty(stage: Stage) -> None:
-    """Deleted with messages and declared anew, twice; the second time some of them are out with a client."""
-    queue = stocked(stage, 3)
-    for held in (0, 2):
-        if held:
+@pytest.mark.parametrize("how", ENDS)
+def test_new_queues_are_empty(stage: Stage, how: str) -> None:
+    """It ends with messages in it and is declared anew, twice; where it was deleted, the second time with some of them
+    out with a client."""
+    if stage.queue_type != "classic" and how not in OF_ANY:
+        return
+    for held in (0, 2 if how == "deletion" else 0):
+
+        def fill(queue: str, held: int = held) -> None:
             confirming(stage).publish(queue, 3)
             stage.quiesce()
-            stage.fetch(stage.channel(), queue, held)
-        stage.backstage(queue).delete(queue)
-        stage.quiesce()
-        stage.queue(name=queue)
+            if held:
+                stage.fetch(stage.channel(), queue, held)
+
+        stage.queue(name=ended(stage, how, fill))
         stage.quiesce()
 
 
