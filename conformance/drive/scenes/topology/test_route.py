@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import pytest
+
 from codec import values
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import QueueType, rule
 from conformance.drive.scenes.props import confirming
+from conformance.drive.scenes.topology.test_exch import ALTERNATE
 from conformance.drive.stage import Stage
 
 CLASSIC: tuple[QueueType, ...] = ("classic",)
@@ -269,11 +272,36 @@ def _mailed(stage: Stage, **headers: Sequence[str]) -> None:
             stage.get(reader, queue, no_ack=True)
 
 
+def _routed(stage: Stage, kind: str) -> None:
+    """By an exchange of this type: one queue for each key, one for two of them, and one for what finds no way."""
+    queues, spare = {name: stage.queue() for name in ("to", "cc", "bcc", "nobody")}, stage.queue()
+    arguments = {ALTERNATE: stage.exchange(spare)} if stage.offers(ALTERNATE) else None
+    exchange, both = stage.exchange(kind=kind, arguments=arguments), stage.queue()
+    bindings = [*queues.items(), ("cc", both), ("bcc", both)]
+    for name, queue in bindings:
+        stage.bind(queue, exchange, f"*.{name}" if kind == "topic" else f"a.{name}")
+    channel = confirming(stage)
+    named = {"CC": ["a.cc", "a.to"], "BCC": ["a.bcc"]}
+    for key in ("a.to", "a.nowhere"):
+        channel.publish(key, exchange=exchange, properties={"headers": values.table(named)})
+    stage.confirmed(channel)
+    reader = stage.channel()
+    for queue in (*queues.values(), both, spare):
+        for _ in range(3):
+            stage.get(reader, queue, no_ack=True)
+
+
 @rule("ROUTE-018")
-def test_more_keys_in_headers(stage: Stage) -> None:
-    """One queue by CC, one by BCC, one by both; and with a routing key that leads nowhere."""
-    _mailed(stage, CC=["cc"], BCC=["bcc"])
-    _mailed(stage, CC=["cc", "bcc"], BCC=["bcc"])
+@pytest.mark.parametrize("by", ["name", "direct", "topic"])
+def test_more_keys_in_headers(stage: Stage, by: str) -> None:
+    """One queue by CC, one by BCC, one by both, and one by the routing key as well; and with a routing key that leads
+    nowhere."""
+    if by == "name":
+        _mailed(stage, CC=["cc"], BCC=["bcc"])
+        _mailed(stage, CC=["cc", "bcc"], BCC=["bcc"])
+        _mailed(stage, CC=["to", "cc"], BCC=["to"])
+    else:
+        _routed(stage, by)
 
 
 @rule("ROUTE-019")
