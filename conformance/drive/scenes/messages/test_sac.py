@@ -39,15 +39,18 @@ def active(stage: Stage, consumers: list[tuple[Channel, str]]) -> tuple[Channel,
 
 
 @rule("SAC-001")
-def test_one_of_three_is_served(stage: Stage) -> None:
-    """Messages come one after the other, and are acknowledged; one of the three joins after the first of them."""
+@pytest.mark.parametrize("rank", [0, 5])
+def test_one_of_three_is_served(stage: Stage, rank: int) -> None:
+    """Messages come one after the other, and are acknowledged; one of the three joins after the first of them, and may
+    outrank the others."""
+    ranked = {"x-priority": rank} if rank and stage.offers("x-priority") else None
     queue = stage.queue(SINGLE)
     consumers = waiting(stage, queue, 2)
     for count in (1, 1, 1, 3):
         restock(stage, queue, count)
         if len(consumers) < 3:
             late = stage.channel()
-            consumers.append((late, late.consume(queue)))
+            consumers.append((late, late.consume(queue, arguments=ranked)))
         channel, _ = active(stage, consumers)
         channel.ack(outstanding(channel)[-1], multiple=True)
         stage.barrier(channel)

@@ -275,7 +275,8 @@ def test_a_mistaken_publish_fails_at_once(stage: Stage) -> None:
 
 @rule("TX-016")
 def test_a_rollback_and_what_is_not_settled(stage: Stage) -> None:
-    """Of three that are fetched one is settled; after the rollback nobody else gets any, and all are settled."""
+    """Of three that are fetched one is settled; after the rollback nobody else gets any, and all are settled. Then one
+    is settled and the rest recovered, and after the rollback the channel ends: all come back."""
     queue = stocked(stage, 3)
     channel, other = transactional(stage), stage.channel()
     stage.fetch(channel, queue, 3)
@@ -288,3 +289,15 @@ def test_a_rollback_and_what_is_not_settled(stage: Stage) -> None:
     stage.barrier(channel)
     channel.tx_commit()
     stage.quiesce()
+    if stage.offers("basic.recover"):
+        queue, channel = stocked(stage, 3), transactional(stage)
+        stage.fetch(channel, queue, 3)
+        channel.ack(2)
+        stage.barrier(channel)
+        channel.recover()
+        stage.barrier(channel)
+        channel.tx_rollback()
+        stage.quiesce()
+        stage.fetch(channel, queue, 1)
+        channel.close()
+        stage.quiesce()

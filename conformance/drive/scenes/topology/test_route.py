@@ -20,6 +20,8 @@ from conformance.drive.stage import Stage
 
 CLASSIC: tuple[QueueType, ...] = ("classic",)
 Headers = Mapping[str, Any]
+HOPS = 4
+"""So many exchanges follow one another beside three that differ."""
 
 
 def spread(stage: Stage, kind: str, keys: Iterable[str]) -> tuple[Channel, str]:
@@ -155,7 +157,8 @@ def test_one_copy_for_each_queue(stage: Stage) -> None:
 
 @rule("ROUTE-010", queue_types=CLASSIC)
 def test_a_message_goes_on_by_the_next_exchange(stage: Stage) -> None:
-    """From a fanout exchange to a topic one, and on to a direct one, whose keys are compared with the publish's."""
+    """From a fanout exchange to a topic one, and on to a direct one, whose keys are compared with the publish's; and on
+    along a chain of more exchanges."""
     first, second, third = stage.exchange(), stage.exchange(kind="topic"), stage.exchange(kind="direct")
     near, far, other = stage.queue(), stage.queue(), stage.queue()
     stage.bind(near, second, "a.*")
@@ -163,6 +166,12 @@ def test_a_message_goes_on_by_the_next_exchange(stage: Stage) -> None:
     stage.bind(other, third, "far")
     stage.bind_exchange(second, first, "near")
     stage.bind_exchange(third, second, "a.#")
+    last = third
+    for _ in range(HOPS):
+        link = stage.exchange()
+        stage.bind_exchange(link, last, "a.b")
+        last = link
+    stage.bind(stage.queue(), last)
     channel = confirming(stage)
     publish(channel, first, "a.b", "a.c", "b", "far", "near")
     stage.quiesce()
@@ -185,14 +194,21 @@ def test_circles_of_exchanges(stage: Stage) -> None:
 
 @rule("ROUTE-012", queue_types=CLASSIC)
 def test_what_finds_no_way_goes_to_the_alternate(stage: Stage) -> None:
-    """By the alternate exchange's own type and bindings; and an alternate of that one gets what that cannot route."""
-    last = stage.exchange()
+    """By the alternate exchange's own type and bindings; and an alternate of that one gets what that cannot route. One
+    more alternate is declared after it was named."""
+    last, later = stage.exchange(), stage.recorder.private_name()
+    early = stage.exchange(kind="direct", arguments={"alternate-exchange": later})
+    stage.belongings.exchanges[later] = None
+    stage.backstage().declare_exchange(later, "fanout")
+    stage.quiesce()
+    stage.bind(stage.queue(), later)
     alternate = stage.exchange(kind="direct", arguments={"alternate-exchange": last})
     exchange = stage.exchange(kind="direct", arguments={"alternate-exchange": alternate})
     for name, key in ((exchange, "a"), (alternate, "b"), (last, "")):
         stage.bind(stage.queue(), name, key)
     channel = confirming(stage)
     publish(channel, exchange, "b", "c", "a")
+    publish(channel, early, "a")
     stage.quiesce()
 
 
