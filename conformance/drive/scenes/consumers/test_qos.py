@@ -91,10 +91,10 @@ def test_0_is_no_limit(stage: Stage) -> None:
     stage.quiesce()
     channel.ack(7, multiple=True)
     stage.quiesce()
-    channel.ack(many, multiple=True) if len(channel.unacked) == many - 7 else channel.ack(0, multiple=True)
-    stage.quiesce()
-    channel.ack(0, multiple=True)
-    stage.quiesce()
+    for _ in range(2):
+        if channel.unacked:
+            channel.ack(channel.unacked[-1], multiple=True)
+        stage.quiesce()
 
 
 @rule("QOS-006", queue_types=("classic",))

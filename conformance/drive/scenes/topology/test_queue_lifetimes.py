@@ -43,8 +43,13 @@ def test_auto_delete_queues_go(stage: Stage) -> None:
 
 
 @rule("QUEUE-025", queue_types=CLASSIC)
-def test_exclusive_queues_have_heirs(stage: Stage) -> None:
-    """One connection after the other is closed, and the next one declares a queue of the same name and keeps it."""
+@pytest.mark.parametrize("ended", ["with its connection", "by deletion", "with its consumer"])
+def test_exclusive_queues_have_heirs(stage: Stage, ended: str) -> None:
+    """One connection after the other is closed, and the next one declares a queue of the same name and keeps it. Or the
+    first of them has lost its queue before, and is closed when another has one of that name."""
+    if ended != "with its connection":
+        _survives_its_former_owner(stage, deleted=ended == "by deletion")
+        return
     queue, owner = owned(stage)
     for _ in range(HEIRS):
         leave(stage, owner.connection)
@@ -53,6 +58,23 @@ def test_exclusive_queues_have_heirs(stage: Stage) -> None:
         for _ in range(3):
             owner.declare(queue, passive=True)
             reopen(stage, owner) if owner.state != "open" else stage.barrier(owner)
+
+
+def _survives_its_former_owner(stage: Stage, *, deleted: bool) -> None:
+    former, queue = elsewhere(stage), stage.recorder.private_name()
+    stage.belongings.queues[queue] = former.connection
+    former.declare(queue, durable=False, exclusive=True, auto_delete=not deleted, arguments=typed(stage))
+    tag = former.consume(queue)
+    stage.quiesce()
+    former.delete(queue) if deleted else former.cancel(tag)
+    stage.quiesce()
+    heir = elsewhere(stage)
+    look(stage, queue)
+    inherit(stage, heir, queue)
+    leave(stage, former.connection)
+    for _ in range(3):
+        heir.declare(queue, passive=True)
+        reopen(stage, heir) if heir.state != "open" else stage.barrier(heir)
 
 
 def inherit(stage: Stage, channel: Channel, queue: str) -> None:

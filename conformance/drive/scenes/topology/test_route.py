@@ -226,7 +226,8 @@ def test_the_alternate_gets_nothing_that_was_routed(stage: Stage) -> None:
 
 @rule("ROUTE-014", queue_types=CLASSIC)
 def test_a_binding_that_was_removed(stage: Stage) -> None:
-    """One of two bindings of a queue, and that of another queue with the same key stays."""
+    """One of two bindings of a queue, and that of another queue with the same key stays. So do those of a topic exchange
+    whose keys begin like it."""
     queue, other = stage.queue(), stage.queue()
     exchange = stage.exchange(kind="direct")
     for key in ("a", "b"):
@@ -237,6 +238,18 @@ def test_a_binding_that_was_removed(stage: Stage) -> None:
     stage.quiesce()
     stage.unbind(queue, exchange, "a")
     publish(channel, exchange, "a", "b", "a")
+    stage.quiesce()
+    near, topics = stage.queue(), stage.exchange(kind="topic")
+    keys = ("a", "a.b", "a.b.#", "a.b.*", "a.b.c")
+    for key in keys:
+        stage.bind(near, topics, key)
+        stage.bind(other, topics, key)
+    for key in ("a.b", "a.b.*", "a"):
+        stage.unbind(near, topics, key)
+        publish(channel, topics, "a", "a.b", "a.b.c", "a.b.d")
+        stage.quiesce()
+    stage.unbind(near, topics, "a.b.#")
+    publish(channel, topics, "a.b", "a.b.c", "a.b.d")
     stage.quiesce()
 
 
