@@ -75,14 +75,13 @@ def test_each_consumer_is_notified_once(stage: Stage) -> None:
     for mine in (queue, own):
         deleter.consume(mine)
     twice(stage, *channels, deleter)
-    private = stage.queue(durable=False, exclusive=True) if stage.queue_type == "classic" else None
+    private = [stage.queue(durable=False, exclusive=True)] if stage.queue_type == "classic" else []
     for one in (deleter, channels[0]) if private else ():
-        one.consume(private)
+        one.consume(private[0])
         stage.quiesce()
-    for mine in (queue, own, private):
-        if mine is not None:
-            deleter.delete(mine)
-            stage.quiesce()
+    for mine in (queue, own, *private):
+        deleter.delete(mine)
+        stage.quiesce()
     twice(stage, *channels, deleter)
 
 

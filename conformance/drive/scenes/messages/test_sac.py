@@ -46,9 +46,10 @@ def test_one_of_three_is_served(stage: Stage, rank: int) -> None:
     ranked = {"x-priority": rank} if rank and stage.offers("x-priority") else None
     queue = stage.queue(SINGLE)
     consumers = waiting(stage, queue, 2)
+    served = consumers[0][0]
     for count in (1, 1, 1, 3, 0, 2):
         if not count:
-            leaves, tag = next(one for one in consumers if one[0] is not channel)
+            leaves, tag = next(one for one in consumers if one[0] is not served)
             leaves.cancel(tag) if stage.cancels else leaves.close()
             stage.quiesce()
             continue
@@ -56,9 +57,9 @@ def test_one_of_three_is_served(stage: Stage, rank: int) -> None:
         if len(consumers) < 3:
             late = stage.channel()
             consumers.append((late, late.consume(queue, arguments=ranked)))
-        channel, _ = active(stage, consumers)
-        channel.ack(outstanding(channel)[-1], multiple=True)
-        stage.barrier(channel)
+        served, _ = active(stage, consumers)
+        served.ack(outstanding(served)[-1], multiple=True)
+        stage.barrier(served)
 
 
 @rule("SAC-002")

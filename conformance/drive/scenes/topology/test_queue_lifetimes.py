@@ -7,7 +7,7 @@ import pytest
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.endings import ENDS, OF_ANY, ended
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import confirming, reopen, stocked
+from conformance.drive.scenes.props import confirming, reopen
 from conformance.drive.scenes.topology.test_exch import CLASSIC
 from conformance.drive.scenes.topology.test_queue import elsewhere, leave, owned, typed
 from conformance.drive.stage import Stage

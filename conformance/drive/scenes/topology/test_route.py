@@ -226,8 +226,8 @@ def test_the_alternate_gets_nothing_that_was_routed(stage: Stage) -> None:
 
 @rule("ROUTE-014", queue_types=CLASSIC)
 def test_a_binding_that_was_removed(stage: Stage) -> None:
-    """One of two bindings of a queue, and that of another queue with the same key stays. So do those of a topic exchange
-    whose keys begin like it."""
+    """One of two bindings of a queue, and that of another queue with the same key stays. So do those of a topic
+    exchange whose keys begin like it."""
     queue, other = stage.queue(), stage.queue()
     exchange = stage.exchange(kind="direct")
     for key in ("a", "b"):
