@@ -40,8 +40,8 @@ def test_a_wrong_acknowledgement_fails_at_once(stage: Stage) -> None:
 
 @rule("TX-002")
 def test_a_rollback_makes_deliveries_outstanding_again(stage: Stage) -> None:
-    """Acknowledged, returned and multiply settled, rolled back, and nothing comes to others; then settled again. And one
-    is acknowledged and the rest recovered before the rollback; the channel ends, and all come back."""
+    """Acknowledged, returned and multiply settled, rolled back, and nothing comes to others; then settled again. And
+    one is acknowledged and the rest recovered before the rollback; the channel ends, and all come back."""
     queue = stocked(stage, 4)
     channel, other = transactional(stage), stage.channel()
     stage.fetch(channel, queue, 4)
