@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from conformance.catalogue.profiles import Profile
 from conformance.drive.channel import Channel
 from conformance.drive.machines import search
-from conformance.drive.machines.alphabet import Barrier, Cancel, Consume, Get, Reopen, Settle, SettleAll
+from conformance.drive.machines.alphabet import Barrier, Cancel, Consume, Get, Recover, Reopen, Settle, SettleAll
 from conformance.drive.machines.shape import APART
 from conformance.drive.machines.swarm import Alphabet, weighted
 from conformance.drive.machines.topology import Garble, amid
@@ -216,6 +216,7 @@ def commands(profile: Profile, queue_type: str) -> Alphabet:
         weighted(4, Settle, _channel, _how, st.integers(0, 5), st.booleans(), st.booleans()),
         weighted(1, SettleAll, _channel, _how, st.booleans()),
         weighted(1, Cancel, _channel, st.integers(0, 1)),
+        weighted(1, Recover, _channel),
         weighted(1, Purge, _channel, _queue),
         weighted(2, Reopen, _channel, st.booleans()),
         weighted(1, Barrier, _channel),

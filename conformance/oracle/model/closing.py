@@ -25,7 +25,7 @@ from conformance.oracle.model.facts import (
     Faulted,
     Refused,
 )
-from conformance.oracle.model.records import Settlement
+from conformance.oracle.model.records import ClientError, Settlement
 
 if TYPE_CHECKING:
     from conformance.oracle.model.model import Model
@@ -35,6 +35,7 @@ Ids = tuple[int, int]
 
 SETTLES: frozenset[Ids] = frozenset({(60, 80), (60, 90), (60, 120)})
 NOT_FOUND = 404
+DECLARES: tuple[Ids, Ids] = (50, 10), (40, 10)
 NAMED_TAG = re.compile(r"delivery[ -]tag:? \[?(-?\d+)")
 
 
@@ -60,6 +61,7 @@ def close_channel(model: Model, connection: Connection, event: Event) -> Facts:
         endings.shake(channel)
     elif channel.method_error is not None and not (ids in SETTLES and channel.unproven):
         yield Faulted(event, channel, channel.method_error)
+        _as_expected(model, channel, event, channel.method_error)
     elif (
         channel.settlement_error is not None
         and (ids in SETTLES or ids not in channel.sent)
@@ -91,6 +93,16 @@ def _not_found(model: Model, channel: Channel, event: Event) -> None:
     named = [one for one in channel.pending() if (one.class_id, one.method_id) == ids_of(event)]
     if len(named) == 1 and named[0].change is not None:
         topology.not_found(model.topology, channel.connection.vhost, named[0].change)
+
+
+def _as_expected(model: Model, channel: Channel, event: Event, error: ClientError) -> None:
+    """What the only declaration that may be meant has looked for has gone by itself, as it should."""
+    ids = ids_of(event)
+    others = any((one.class_id, one.method_id) == ids and not one.ignored for one in channel.pending())
+    if model.open or others or event.args.get("reply_code") != NOT_FOUND:
+        return
+    for name in error.names if ids in DECLARES else ():
+        topology.missed(model.topology, channel, name, error.seq, queue=ids == DECLARES[0])
 
 
 def earlier(channel: Channel, event: Event) -> bool:

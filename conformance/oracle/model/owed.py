@@ -6,7 +6,7 @@ finding. So this must be exact on the safe side: what the broker may leave out i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from conformance.oracle.model import windows
@@ -30,7 +30,7 @@ class Obligation:
     since_seq: int
 
 
-def owed_by(connections: Iterable[Connection]) -> Iterator[tuple[Obligation, Channel | None, Consumer | None]]:
+def owed_by(connections: Collection[Connection]) -> Iterator[tuple[Obligation, Channel | None, Consumer | None]]:
     """All that is owed, each with the channel and the consumer that wait for it."""
     for connection in connections:
         if connection.handshake.crossed:
@@ -51,11 +51,13 @@ def owed_by(connections: Iterable[Connection]) -> Iterator[tuple[Obligation, Cha
             yield Obligation(HANDSHAKE, connection.name, 0, what, since), None, None
         else:
             for channel in connection.channels.values():
-                for obligation, consumer in _of_channel(channel, connection):
+                for obligation, consumer in _of_channel(channel, connection, connections):
                     yield obligation, channel, consumer
 
 
-def _of_channel(channel: Channel, connection: Connection) -> Iterator[tuple[Obligation, Consumer | None]]:
+def _of_channel(
+    channel: Channel, connection: Connection, connections: Collection[Connection]
+) -> Iterator[tuple[Obligation, Consumer | None]]:
     name, number = connection.name, channel.number
     if channel.settlement_error and not channel.close_seen:
         yield Obligation(CLOSE, name, number, CLOSE, channel.settlement_error.seq), None
@@ -80,7 +82,7 @@ def _of_channel(channel: Channel, connection: Connection) -> Iterator[tuple[Obli
     yield from _notices(channel, connection)
     if channel.state == OPEN and not channel.indeterminate and not channel.paused:
         for consumer in channel.consumers.values():
-            if consumer.state == LIVE and _starving(channel, consumer):
+            if consumer.state == LIVE and _starving(channel, consumer) and _alone(consumer, connections):
                 yield Obligation(DELIVERY, name, number, f"a delivery to {consumer.tag}", consumer.since), consumer
 
 
@@ -111,13 +113,31 @@ def _starving(channel: Channel, consumer: Consumer) -> bool:
     queue = consumer.source
     if consumer.limit_moved or queue.deleted or not queue.declared:
         return False
-    if queue.single_active and len(queue.receivers) > 1:
-        return False
     if not windows.has_room(channel, consumer):
         return False
     return bool(queue.fresh) or any(
         not _kept(copy) and not queue.may_be_spent(copy) for copy in queue.returned.values()
     )
+
+
+def _alone(consumer: Consumer, connections: Collection[Connection]) -> bool:
+    """Is it due, where its queue serves one at a time? Which one that is need not be known: if all have room, so has
+    that one. Of quorum queues with priorities it is not clear when another one takes over."""
+    queue = consumer.source
+    if not queue.single_active or len(queue.receivers) == 1:
+        return True
+    served = [
+        (channel, one)
+        for connection in connections
+        if not (connection.ended or connection.closing or connection.error or connection.blocking.halted)
+        for channel in connection.channels.values()
+        if channel.state == OPEN and not (channel.indeterminate or channel.paused)
+        for one in channel.consumers.values()
+        if one.source is queue and one.state == LIVE and one.established and not (one.limit_moved or one.revived)
+    ]
+    if len(served) < len(queue.receivers) or (queue.kind != "classic" and any(one.rank for _, one in served)):
+        return False
+    return all(windows.has_room(channel, one) for channel, one in served)
 
 
 def _kept(copy: Copy) -> bool:

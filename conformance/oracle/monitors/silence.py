@@ -145,6 +145,7 @@ def _plain(channel: Channel | None) -> bool:
     "QOS-002",
     "RQ-007",
     "RQ-014",
+    "SAC-001",
     "SAC-002",
     "SAC-003",
     "TMO-006",
@@ -170,6 +171,8 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
         rules = ("CAN-011",)
     elif tag_of_former(fact.channel, consumer) and slots.of_starved(fact.channel, consumer, copy) != "QOS-020":
         rules = ("CAN-013",)
+    elif consumer.source.single_active and len(consumer.source.receivers) > 1:
+        rules = ("SAC-001",)
     elif consumer.source.single_active and not consumer.received:
         rules = ("SAC-003",) if copy.entry == RELEASED else ("SAC-002",)
     elif _below_full(consumer):

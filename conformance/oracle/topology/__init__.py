@@ -15,6 +15,7 @@ from conformance.oracle.topology.transitions import (
     forget_all,
     forget_queue,
     granted,
+    missed,
     name_queue,
     not_found,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "forget_all",
     "forget_queue",
     "granted",
+    "missed",
     "name_queue",
     "not_found",
     "route",

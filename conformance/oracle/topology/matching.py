@@ -13,12 +13,13 @@ Headers = Mapping[str, Any]
 
 
 class Message:
-    """What exchanges look at: the routing key, and the headers, which are read only where somebody asks for them."""
+    """What exchanges look at: the routing key, more keys if its publisher named some, and the headers, which are read
+    only where somebody asks for them."""
 
-    __slots__ = ("_content", "_headers", "key")
+    __slots__ = ("_content", "_headers", "key", "keys")
 
-    def __init__(self, key: str, content: str) -> None:
-        self.key, self._content = key, content
+    def __init__(self, key: str, content: str, more: tuple[str, ...] = ()) -> None:
+        self.key, self.keys, self._content = key, (key, *more), content
         self._headers: Headers | None = None
 
     @property
@@ -37,7 +38,7 @@ FORMS = {"all", "any", *WITH_X}
 
 def match_direct(key: str, arguments: Headers, message: Message) -> bool:
     """The key of the binding is the routing key."""
-    return key == message.key
+    return key in message.keys
 
 
 def match_fanout(key: str, arguments: Headers, message: Message) -> bool:
@@ -47,7 +48,8 @@ def match_fanout(key: str, arguments: Headers, message: Message) -> bool:
 
 def match_topic(key: str, arguments: Headers, message: Message) -> bool:
     """Words between dots; `*` is exactly one word, `#` any number of words. The empty key has no word at all."""
-    return _match_words(_words(key), _words(message.key))
+    pattern = _words(key)
+    return any(_match_words(pattern, _words(one)) for one in message.keys)
 
 
 def _words(key: str) -> list[str]:

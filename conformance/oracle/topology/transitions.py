@@ -3,7 +3,8 @@
 A method is applied when it is sent, and stays uncertain for other channels until it is answered. What the broker must
 refuse is not applied at all; the caller asks `preconditions` first. Some answers tell more than that something was
 done: what is deleted, or looked for and not found, is not there, whatever was known of it; and an exclusive queue that
-was declared is this connection's.
+was declared is this connection's. So is what may have gone by itself, with its last consumer or binding, its
+connection or its time, where one who looks for it does not find it.
 """
 
 from __future__ import annotations
@@ -55,21 +56,38 @@ def not_found(topology: Topology, vhost: str, change: Change) -> None:
 def answered(topology: Topology, vhost: str, change: Change, *, there: bool) -> None:
     """What was asked for is there, or is not. Somebody may have asked for it meanwhile."""
     thing = topology.sought.pop(change, None)
-    if there:
+    if there or thing is None:
         return
+    if thing.gone is None:
+        thing.gone = Change(change.by, change.sent, known=change.sent)
     if isinstance(thing, NamedQueue):
         topology.queues.setdefault((vhost, thing.name), thing)
     elif isinstance(thing, Exchange):
         topology.exchanges.setdefault((vhost, thing.name), thing)
 
 
+def missed(topology: Topology, actor: Actor, name: str, asked: int, *, queue: bool) -> None:
+    """The channel was closed with 404, as it should, over its only question: what was certainly made before is gone."""
+    table: Mapping[tuple[str, str], Thing] = topology.queues if queue else topology.exchanges
+    thing = table.get((actor.connection.vhost, name))
+    if thing is None or thing.gone is not None or thing.made.sent > asked:
+        return
+    if thing.made.by is actor or 0 < thing.made.known < asked:
+        thing.gone = Change(actor, asked, known=asked)
+
+
 def _seek(topology: Topology, thing: Thing, change: Change) -> None:
     """Something is looked for, or deleted, of which nothing is known. Names of the broker's own tell nothing to those
     who cannot choose them."""
     if not thing.name.startswith("amq.") and len(topology.queues) + len(topology.exchanges) < MOST:
-        thing.gone = Change(change.by, change.sent, known=change.sent)
         topology.sought[change] = thing
         _bound(topology.sought)
+
+
+def _look_for(topology: Topology, actor: Actor, thing: Thing, change: Change) -> None:
+    """Something that was certainly made, and may have gone by itself, is looked for: the answer tells."""
+    if thing.gone is None and thing.made.certain_for(actor) and thing.there_for(actor) is None:
+        _seek(topology, thing, change)
 
 
 def _remember(topology: Topology, actor: Actor, name: str) -> None:
@@ -100,6 +118,8 @@ def _declare_queue(topology: Topology, actor: Actor, event: Event, change: Chang
     present = topology.queue(vhost, name)
     if event.has("passive") and present is None:
         _seek(topology, NamedQueue(name, change), change)
+    elif event.has("passive") and present is not None:
+        _look_for(topology, actor, present, change)
     if event.has("passive") or (present is not None and present.there_for(actor)):
         return
     queue = topology.queues[vhost, name] = _queue(name, actor, event, change)
@@ -145,6 +165,8 @@ def _declare_exchange(topology: Topology, actor: Actor, event: Event, change: Ch
     present = topology.exchange(vhost, name)
     if event.has("passive") and present is None:
         _seek(topology, Exchange(name, change), change)
+    elif event.has("passive") and present is not None:
+        _look_for(topology, actor, present, change)
     if event.has("passive") or (present is not None and present.there_for(actor)):
         if present is not None and not event.has("passive"):
             present.again = change

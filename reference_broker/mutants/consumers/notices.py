@@ -200,3 +200,11 @@ def deliveries_unknown(self: Channel, deliveries: list[Delivery], fate: Any) -> 
     if any(delivery.queue.deleted for delivery in deliveries):
         raise precondition(f"unknown delivery tag {deliveries[-1].tag}")
     Channel.settle(self, deliveries, fate)
+
+
+@replaces("channel.cancelled", "notices.exclusive-untold", "consumers of exclusive queues are not notified", "CAN-003")
+def exclusive_untold(self: Channel, consumer: Consumer) -> None:
+    if consumer.queue.owner is not None:
+        del self.consumers[consumer.tag]
+    else:
+        Channel.cancelled(self, consumer)

@@ -8,7 +8,7 @@ from reference_broker.channel import Channel
 from reference_broker.connection import Connection
 from reference_broker.errors import precondition
 from reference_broker.message import Entry
-from reference_broker.mutants.kinds import changes, handles, replaces
+from reference_broker.mutants.kinds import changes, handles, memory, replaces
 from reference_broker.parts import Handler, Parts
 from reference_broker.prefetch import Consumer, Limit
 from reference_broker.queue import Queue
@@ -322,3 +322,34 @@ def default_of_one(parts: Parts) -> None:
         self.prefetch = 1
 
     parts.override("channel", __init__=started)
+
+
+@replaces(
+    "channel.limit_of",
+    "prefetch.same-tag-same-limit",
+    "a consumer that takes the tag of a former one keeps the greater limit of that",
+    "QOS-001",
+    "QOS-020",
+)
+def same_tag_same_limit(self: Channel, queue: Queue, tag: str) -> Limit:
+    limit, former = Channel.limit_of(self, queue, tag), memory(self, "limits", dict)
+    if limit.count:
+        limit.count = former[tag] = max(limit.count, former.get(tag, 0))
+    return limit
+
+
+@changes(
+    "prefetch.outlives-close", "a channel that its client closed leaves its limit to the next", "ERR-007", "QOS-028"
+)
+def outlives_close(parts: Parts) -> None:
+    below = parts.connection
+
+    def channel_closed_by_peer(self: Connection, method: m.ChannelClose) -> None:
+        memory(self, "limits", dict)[method.channel] = self.channels[method.channel].limit.count
+        below.channel_closed_by_peer(self, method)
+
+    def open_channel(self: Connection, method: m.ChannelOpen) -> None:
+        below.open_channel(self, method)
+        self.channels[method.channel].limit.count = memory(self, "limits", dict).get(method.channel, 0)
+
+    parts.override("connection", channel_closed_by_peer=channel_closed_by_peer, open_channel=open_channel)

@@ -206,3 +206,17 @@ def letters_of_texts(self: DeadLetters, message: Message, *more: Any) -> Message
 def letters_without_priority(self: DeadLetters, message: Message, *more: Any) -> Message:
     letter = DeadLetters.letter(self, message, *more)
     return letter.copy(letter.exchange, letter.routing_key, priority=None)
+
+
+@replaces(
+    "dead_letters.letter",
+    "properties.noughts-die",
+    "a dead letter loses texts that are empty and numbers that are 0",
+    "CONTENT-007",
+)
+def noughts_die(
+    self: DeadLetters, message: Message, queue: str, reason: str, now: float, exchange: str, key: str | None
+) -> Message:
+    dead = DeadLetters.letter(self, message, queue, reason, now, exchange, key)
+    empty = {name: None for name, value in dead.header.properties().items() if not value and name != "headers"}
+    return dead.copy(dead.exchange, dead.routing_key, **empty) if empty else dead

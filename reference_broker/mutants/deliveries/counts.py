@@ -69,3 +69,10 @@ def deleted_none(self: Outbox, item: Outbound) -> Sequence[bytes]:
 @replaces("queue.purge", "counts.purged-one-too-many", "purge-ok counts one more than were there", "MODE-008")
 def purged_one_too_many(self: Queue) -> int:
     return Queue.purge(self) + 1
+
+
+@replaces(
+    "queue.count", "counts.in-an-octet", "declare-ok counts up to 255, and then from 0 again", "MODE-007", "QUEUE-034"
+)
+def in_an_octet(self: Queue) -> int:
+    return Queue.count(self) % 256

@@ -351,3 +351,9 @@ def checked_late(parts: Parts) -> None:
             self.connection.close_channel(self, error, offender)
 
     parts.override("channel", collect=collect, flush=flush)
+
+
+@replaces("connection.close_channel", "errors.closed-twice", "a mistake closes its channel twice", "ERR-006")
+def closed_twice(self: Connection, channel: Channel, error: AmqpException, offender: tuple[int, int]) -> None:
+    Connection.close_channel(self, channel, error, offender)
+    self.send(m.ChannelClose(channel.number, error.code, error.reply_text(self.vhost.name), *offender))

@@ -254,3 +254,11 @@ def zero_single_ignored(self: Channel, tag: int, multiple: bool) -> list[Deliver
 def reject_zero_is_all(channel: Channel, method: m.BasicReject) -> None:
     fate = fates.requeued if method.requeue else fates.discarded
     channel.settle(channel.collect(method.delivery_tag, method.delivery_tag == 0), fate)
+
+
+@replaces("unacked.up_to", "settle.multiple-of-256", "a multiple settles 256 deliveries at most", "ACK-002", "QOS-005")
+def multiple_of_256(self: Unacked, tag: int) -> list[Delivery] | None:
+    found = Unacked.up_to(self, tag)
+    if found is not None:
+        self.restore(found[256:])
+    return found if found is None else found[:256]

@@ -236,3 +236,12 @@ def alternate_wins(self: VirtualHost) -> None:
     VirtualHost.heed_policies(self)
     for exchange in self.exchanges.values():
         exchange.alternate = self.definition_of(exchange).get("alternate-exchange", exchange.alternate)
+
+
+@replaces("queue.heed", "policies.octets-stay", "a limit of octets stays when another policy takes over", "POLICY-004")
+def octets_stay(self: Queue, definition: Mapping[str, Any]) -> None:
+    most = self.settings.max_octets
+    Queue.heed(self, definition)
+    if definition and self.settings.max_octets is None and most is not None:
+        self.settings = replace(self.settings, max_octets=most)
+        self.limited = True

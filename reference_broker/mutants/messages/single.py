@@ -121,3 +121,36 @@ def held_last(self: Queue, entry: Entry) -> None:
         self.published += 1
         entry.position = self.published
     Queue.put_back(self, entry)
+
+
+@replaces(
+    "queue.join",
+    "single.outranked-stalls",
+    "nobody is served any more once a waiting consumer has a higher priority",
+    "SAC-001",
+)
+def outranked_stalls(self: Queue, consumer: Consumer, exclusive: bool) -> None:
+    former = self.active
+    Queue.join(self, consumer, exclusive)
+    if former is not None and consumer.priority > former.priority:
+        former.pause.held += 1
+
+
+@replaces(
+    "queue.leave",
+    "single.who-waits-leaves",
+    "when one of several that wait leaves, another of them is served",
+    "SAC-001",
+)
+def who_waits_leaves(self: Queue, consumer: Consumer) -> None:
+    served = self.active
+    Queue.leave(self, consumer)
+    waiting = [one for one in self.consumers if one is not served]
+    if served is None or served is consumer or self.deleted or served.channel.closing or not waiting:
+        return
+    self.ring.clear()
+    for limit in (served.own, served.shared):
+        limit.parked.pop(served, None)
+    self.active = waiting[-1]
+    self.ring.append(self.active)
+    self.serve()

@@ -278,3 +278,15 @@ def commit_confirms(channel: Channel, method: m.TxCommit) -> None:
     if count:
         channel.connection.send(m.BasicAck(channel.number, count, count > 1))
     basic.tx_commit(channel, method)
+
+
+@handles(
+    m.BasicRecover,
+    "transactions.recover-forgets",
+    "basic.recover forgets what a transaction has acknowledged and not committed",
+    "TX-002",
+)
+def recover_forgets(channel: Channel, method: m.BasicRecover) -> None:
+    basic.recover(channel, method)
+    if channel.transaction is not None:
+        channel.transaction.take_settled()

@@ -12,6 +12,7 @@ from reference_broker.channel import Channel
 from reference_broker.errors import ChannelException, ConnectionException, not_found, precondition
 from reference_broker.mutants.kinds import changes, memory
 from reference_broker.parts import Parts
+from reference_broker.prefetch import Consumer
 from reference_broker.queue import Queue
 from reference_broker.routing import Binding, Exchange
 from reference_broker.vhost import VirtualHost
@@ -206,3 +207,24 @@ def three_at_most(channel: Channel, method: m.QueueBind, below: Handle) -> None:
     if sum(getattr(one.destination, "name", "") == method.queue for one in around) >= 3:
         raise precondition("too many bindings")
     below(channel, method)
+
+
+@changes("binding.outlives-idle-queue", "the bindings of an auto-delete queue are there for the next one", "BIND-007")
+def outlives_idle_queue(parts: Parts) -> None:
+    below, leave = parts.vhost, parts.queue.leave
+
+    def leaves(self: Queue, consumer: Consumer) -> None:
+        bound = list(self.vhost.bound_to.get(self, ()))
+        leave(self, consumer)
+        if self.deleted:
+            memory(self.vhost, "idle", dict)[self.name] = bound
+
+    def add_queue(self: VirtualHost, name: str, *about: Any) -> Queue:
+        queue = below.add_queue(self, name, *about)
+        for old in memory(self, "idle", dict).pop(name, ()):
+            if old.source.name in self.exchanges:
+                self.bind(self.exchanges[old.source.name], queue, old.key, [])
+        return queue
+
+    parts.override("queue", leave=leaves)
+    parts.override("vhost", add_queue=add_queue)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import codec
@@ -10,6 +11,9 @@ from reference_broker.channel import Channel
 from reference_broker.message import Message, copied, listed
 from reference_broker.mutants.kinds import changes, memory, replaces
 from reference_broker.parts import Parts
+from reference_broker.queue import Queue
+from reference_broker.replies import ReplyTo
+from reference_broker.routing import Exchange, Topic
 from reference_broker.vhost import VirtualHost
 
 
@@ -42,3 +46,31 @@ def blind_shown(parts: Parts) -> None:
 
     parts.publish = publish
     parts.override("channel", publish=hand_over)
+
+
+@replaces("vhost._walk", "carbon.no-topics", "topic exchanges read neither CC nor BCC", "ROUTE-018")
+def no_topics(self: VirtualHost, start: Exchange, message: Message) -> list[Queue]:
+    if message.more_keys and isinstance(start, Topic):
+        message = Message(message.exchange, message.routing_key, message.header, message.body)
+    return VirtualHost._walk(self, start, message)
+
+
+@replaces(
+    "vhost._walk",
+    "carbon.alternate-as-well",
+    "an alternate exchange gets what only CC and BCC find a way for",
+    "ROUTE-018",
+)
+def alternate_as_well(self: VirtualHost, start: Exchange, message: Message) -> list[Queue]:
+    found = VirtualHost._walk(self, start, message)
+    alternate = self.exchanges.get(start.alternate)
+    if alternate is None or not message.more_keys or list(start.matches(message.routing_key, message.headers)):
+        return found
+    return list(dict.fromkeys([*found, *VirtualHost._walk(self, alternate, message)]))
+
+
+@replaces("vhost.route", "carbon.each-key-counts", "a queue that two keys name gets two copies", "ROUTE-018")
+def each_key_counts(self: VirtualHost, exchange: str, message: Message) -> Iterable[Queue | ReplyTo]:
+    if exchange or not message.more_keys:
+        return VirtualHost.route(self, exchange, message)
+    return [self.queues[key] for key in message.routing_keys() if key in self.queues]

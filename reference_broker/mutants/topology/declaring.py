@@ -11,6 +11,7 @@ from codec.errors import ReplyCode
 from reference_broker.channel import Channel
 from reference_broker.errors import ChannelException, ConnectionException, not_found, precondition, refused
 from reference_broker.mutants.kinds import changes, memory
+from reference_broker.mutants.topology.binding import handling
 from reference_broker.parts import Parts
 from reference_broker.queue import Queue
 from reference_broker.routing import Binding, Exchange
@@ -313,3 +314,19 @@ def bound_spared(channel: Channel, method: m.ExchangeDelete, below: Handle) -> N
     method = copy(method)
     method.if_unused = True
     below(channel, method)
+
+
+@handling(
+    (m.QueueDeclare,),
+    "declaring.refused-makes",
+    "a declaration that is refused for its arguments makes a queue",
+    "QUEUE-001",
+)
+def refused_makes(channel: Channel, method: m.QueueDeclare, below: Handle) -> None:
+    try:
+        below(channel, method)
+    except ChannelException as error:
+        if error.code == ReplyCode.PRECONDITION_FAILED and method.queue not in channel.vhost.queues:
+            settings = channel.connection.parts.arguments().parse([], method.queue)
+            channel.vhost.add_queue(method.queue, method.durable, False, None, [], settings)
+        raise

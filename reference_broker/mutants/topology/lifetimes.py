@@ -248,3 +248,41 @@ def exchanges_unbound(self: VirtualHost, source: Exchange, to: Destination, key:
         same = binding.key == key and binding.arguments == canonical(arguments)
         if binding.destination is to and (same or isinstance(to, Exchange)):
             self.drop_binding(binding)
+
+
+@replaces(
+    "vhost.unbind_all",
+    "lifetimes.exchange-waits-for-unbind",
+    "an auto-delete exchange stays when what is bound to it last is an exchange, and is deleted",
+    "EXCH-010",
+)
+def exchange_waits_for_unbind(self: VirtualHost, destination: Destination) -> None:
+    for binding in list(self.bound_to.get(destination, ())):
+        source = binding.source
+        before, source.auto_delete = source.auto_delete, source.auto_delete and isinstance(destination, Queue)
+        self.drop_binding(binding)
+        source.auto_delete = before
+
+
+@changes(
+    "lifetimes.former-owner-remembers",
+    "who had an exclusive queue takes one of that name along that another has declared since",
+    "QUEUE-025",
+)
+def former_owner_remembers(parts: Parts) -> None:
+    delete, end = parts.vhost.delete_queue, parts.connection.end_channels
+
+    def delete_queue(self: VirtualHost, queue: Queue) -> tuple[int, list[Consumer]]:
+        if queue.owner is not None:
+            memory(queue.owner, "owned", dict)[queue.name] = None
+        return delete(self, queue)
+
+    def end_channels(self: Connection) -> None:
+        end(self)
+        former, self.__dict__["mutant_owned"] = list(memory(self, "owned", dict)), {}
+        for name in former:
+            if name in self.vhost.queues:
+                self.vhost.delete_queue(self.vhost.queues[name])
+
+    parts.override("vhost", delete_queue=delete_queue)
+    parts.override("connection", end_channels=end_channels)

@@ -63,7 +63,8 @@ def test_the_broker_says_that_it_notifies(stage: Stage) -> None:
 
 @rule("CAN-003", last=True)
 def test_each_consumer_is_notified_once(stage: Stage) -> None:
-    """Two connections, two channels each, two consumers each, and the deleting channel's own; then once more alone."""
+    """Two connections, two channels each, two consumers each, and the deleting channel's own; then once more alone; and
+    an exclusive queue, with consumers on both channels of its connection."""
     queue, own = stage.queue(), stage.queue()
     other = stage.connect("other")
     channels = [stage.channel(connection=connection) for connection in (stage.connection, other) for _ in range(2)]
@@ -74,7 +75,11 @@ def test_each_consumer_is_notified_once(stage: Stage) -> None:
     for mine in (queue, own):
         deleter.consume(mine)
     twice(stage, *channels, deleter)
-    for mine in (queue, own):
+    private = [stage.queue(durable=False, exclusive=True)] if stage.queue_type == "classic" else []
+    for one in (deleter, channels[0]) if private else ():
+        one.consume(private[0])
+        stage.quiesce()
+    for mine in (queue, own, *private):
         deleter.delete(mine)
         stage.quiesce()
     twice(stage, *channels, deleter)

@@ -77,7 +77,8 @@ def test_running_consumers_keep_their_limit(stage: Stage, then: str) -> None:
 
 @rule("QOS-005")
 def test_0_is_no_limit(stage: Stage) -> None:
-    """More messages to one consumer than any window that brokers are known to have; some are settled, then all."""
+    """More messages to one consumer than any window that brokers are known to have; some are settled, then all
+    by the last tag."""
     queue, many = stage.queue(), MANY[stage.queue_type]
     publisher = stage.channel()
     publisher.confirm()
@@ -90,10 +91,10 @@ def test_0_is_no_limit(stage: Stage) -> None:
     stage.quiesce()
     channel.ack(7, multiple=True)
     stage.quiesce()
-    channel.ack(0, multiple=True)
-    stage.quiesce()
-    channel.ack(0, multiple=True)
-    stage.quiesce()
+    for _ in range(2):
+        if channel.unacked:
+            channel.ack(channel.unacked[-1], multiple=True)
+        stage.quiesce()
 
 
 @rule("QOS-006", queue_types=("classic",))
@@ -185,7 +186,22 @@ def test_get_is_not_limited(stage: Stage) -> None:
 
 @rule("QOS-020")
 def test_a_successor_has_its_full_limit(stage: Stage) -> None:
-    """A is cancelled with a full window; B starts under another tag, and on a second channel under A's own."""
+    """A is cancelled with a full window; B starts under another tag, and on a second channel under A's own. Then the
+    same for limits that are smaller and greater than A's, which holds nothing when it is cancelled."""
+    for before, after in ((4, 1), (1, 4)):
+        queue = stocked(stage, 9)
+        channel = limited(stage, queue, before)
+        tag = next(iter(channel.view.consumers)) if channel.view is not None else None
+        if tag is None:
+            return
+        channel.cancel(tag)
+        stage.quiesce()
+        channel.ack(0, multiple=True)
+        channel.qos(after)
+        stage.quiesce()
+        channel.consume(queue, tag=tag)
+        stage.quiesce()
+        stage.barrier(channel)
     for same in (False, True):
         queue = stocked(stage, 9)
         channel = stage.channel()

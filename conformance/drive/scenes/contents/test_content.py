@@ -134,19 +134,25 @@ LETTER = {
 }
 
 
+EMPTY_TEXTS: Mapping[str, Any] = dict.fromkeys(("content_type", "correlation_id", "reply_to", "type", "app_id"), "")
+NOUGHTS: Mapping[str, Any] = {"priority": 0, "timestamp": 0}
+
+
 @rule("CONTENT-007")
 def test_dead_letters(stage: Stage) -> None:
-    """Messages with properties and headers of all types are rejected, one alone and two together, and got again."""
+    """Messages with properties and headers of all types are rejected, one alone and two together, and got again; and
+    so are some whose properties say nothing."""
     heir = stage.queue()
     queue = stage.queue({"x-dead-letter-exchange": "", "x-dead-letter-routing-key": heir})
     channel = confirming(stage)
-    channel.publish(queue, 3, properties={**LETTER, "reply_to": "reply", "headers": every_type()})
-    settle(stage, channel)
-    tags = stage.fetch(channel, queue, 3)
-    channel.reject(tags[0], requeue=False)
-    channel.nack(tags[2], multiple=True, requeue=False) if stage.offers("basic.nack") else None
-    stage.barrier(channel)
-    stage.fetch(channel, heir, stage.judge.ready(heir))
+    for letter in ({**LETTER, "reply_to": "reply", "headers": every_type()}, {**EMPTY_TEXTS, **NOUGHTS}):
+        channel.publish(queue, 3, properties=letter)
+        settle(stage, channel)
+        tags = stage.fetch(channel, queue, 3)
+        channel.reject(tags[0], requeue=False)
+        channel.nack(tags[2], multiple=True, requeue=False) if stage.offers("basic.nack") else None
+        stage.barrier(channel)
+        stage.fetch(channel, heir, stage.judge.ready(heir))
 
 
 @rule("CONTENT-008")
@@ -161,9 +167,7 @@ def test_words_of_applications(stage: Stage) -> None:
 def test_properties_that_say_nothing(stage: Stage) -> None:
     """Empty texts, numbers that are 0, both, and no property at all; got and returned to the queue, and got again."""
     queue, channel = stage.queue(), confirming(stage)
-    texts = dict.fromkeys(("content_type", "correlation_id", "reply_to", "type", "app_id"), "")
-    numbers = {"priority": 0, "timestamp": 0}
-    for properties in (texts, numbers, {**texts, **numbers}):
+    for properties in (EMPTY_TEXTS, NOUGHTS, {**EMPTY_TEXTS, **NOUGHTS}):
         channel.publish(queue, properties=properties)
     channel.send((m.BasicPublish(channel.number, routing_key=queue), b"with no property", {}))
     settle(stage, channel)

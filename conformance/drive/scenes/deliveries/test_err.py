@@ -17,7 +17,17 @@ from codec import Method
 from codec import methods as m
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import BAD_TAG, holding, large, outstanding, reopen, restock, stocked
+from conformance.drive.scenes.props import (
+    BAD_TAG,
+    holding,
+    large,
+    limited,
+    outstanding,
+    reopen,
+    restock,
+    shares,
+    stocked,
+)
 from conformance.drive.stage import NotOffered, Stage
 
 Settle = Callable[[Channel, int], object]
@@ -138,7 +148,15 @@ def keep_talking(channel: Channel, queue: str) -> None:
 
 @rule("ERR-007", last=True)
 def test_a_channel_number_can_be_used_again(stage: Stage) -> None:
-    """Confirms, prefetch and a consumer die with the channel; the reopened one has none of them."""
+    """Confirms, prefetch and a consumer die with the channel; the reopened one has none of them. Nor has one that its
+    client closed, where that had a limit for the channel."""
+    if shares(stage):
+        queue = stocked(stage, 4)
+        channel = limited(stage, queue, 1, shared=True)
+        channel.close()
+        reopen(stage, channel)
+        channel.consume(queue)
+        stage.quiesce()
     queue = stocked(stage, 4)
     channel = stage.channel()
     channel.confirm()

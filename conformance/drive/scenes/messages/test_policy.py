@@ -24,6 +24,8 @@ HIGH = 100
 SHORT, SOON, HOUR = 200, 0.5, 3_600_000
 """Milliseconds, seconds, and milliseconds again."""
 CLASSIC: tuple[QueueType, ...] = ("classic",)
+LOWER: Mapping[str, Mapping[str, object]] = {"length": {MOST: 2}, "all else": {"max-length-bytes": 1, TTL: SHORT}}
+"""What a policy may set by which a queue keeps next to nothing."""
 MATCHES = "{all}[.]le", "{end}[.](left|middle)[.]", "{end}[.]left[.]right$", "{end}[.][a-l]+[.]r?i"
 MISSES = "^{end}", "{all}[.]left$", "{all}[.]LEFT"
 """Patterns for the name NAME.left.right: `all` stands for NAME, `end` for all of it but the beginning."""
@@ -133,16 +135,21 @@ def test_where_a_pattern_matches(stage: Stage, matches: bool) -> None:
 
 
 @rule("POLICY-004", queue_types=CLASSIC)
+@pytest.mark.parametrize("sets", LOWER)
 @pytest.mark.parametrize("first", ["low", "high"])
-def test_two_policies(stage: Stage, first: str) -> None:
-    """The one with the higher priority allows more; then it says nothing of the length."""
+def test_two_policies(stage: Stage, first: str, sets: str) -> None:
+    """The one with the higher priority allows more; then it says nothing of the length. The other one may set all else
+    that would lose messages."""
     trial, names = Trial(stage, stage.queue()), {"low": fresh(stage), "high": fresh(stage)}
-    about = {"low": ({MOST: 2}, HIGH + 3), "high": ({MOST: 6}, HIGH + 11)}
+    about = {"low": (LOWER[sets], HIGH + 3), "high": ({MOST: 6}, HIGH + 11)}
     for one in sorted(about, key=lambda one: one != first):
         definition, priority = about[one]
         put(stage, only(trial.queue), definition, names[one], priority=priority)
     heeded(stage)
     trial.keeps(8)
+    trial.fill(8)
+    wait(stage, SOON)
+    trial.empty()
     put(stage, only(trial.queue), {TTL: HOUR}, names["high"], priority=HIGH + 11)
     heeded(stage)
     trial.keeps(8)

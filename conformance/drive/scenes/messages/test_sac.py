@@ -39,18 +39,27 @@ def active(stage: Stage, consumers: list[tuple[Channel, str]]) -> tuple[Channel,
 
 
 @rule("SAC-001")
-def test_one_of_three_is_served(stage: Stage) -> None:
-    """Messages come one after the other, and are acknowledged; one of the three joins after the first of them."""
+@pytest.mark.parametrize("rank", [0, 5])
+def test_one_of_three_is_served(stage: Stage, rank: int) -> None:
+    """Messages come one after the other, and are acknowledged; one of the three joins after the first of them, and may
+    outrank the others. One that waits leaves before the last."""
+    ranked = {"x-priority": rank} if rank and stage.offers("x-priority") else None
     queue = stage.queue(SINGLE)
     consumers = waiting(stage, queue, 2)
-    for count in (1, 1, 1, 3):
+    served = consumers[0][0]
+    for count in (1, 1, 1, 3, 0, 2):
+        if not count:
+            leaves, tag = next(one for one in consumers if one[0] is not served)
+            leaves.cancel(tag) if stage.cancels else leaves.close()
+            stage.quiesce()
+            continue
         restock(stage, queue, count)
         if len(consumers) < 3:
             late = stage.channel()
-            consumers.append((late, late.consume(queue)))
-        channel, _ = active(stage, consumers)
-        channel.ack(outstanding(channel)[-1], multiple=True)
-        stage.barrier(channel)
+            consumers.append((late, late.consume(queue, arguments=ranked)))
+        served, _ = active(stage, consumers)
+        served.ack(outstanding(served)[-1], multiple=True)
+        stage.barrier(served)
 
 
 @rule("SAC-002")

@@ -40,7 +40,8 @@ def test_a_wrong_acknowledgement_fails_at_once(stage: Stage) -> None:
 
 @rule("TX-002")
 def test_a_rollback_makes_deliveries_outstanding_again(stage: Stage) -> None:
-    """Acknowledged, returned and multiply settled, rolled back, and nothing comes to others; then settled again."""
+    """Acknowledged, returned and multiply settled, rolled back, and nothing comes to others; then settled again. And
+    one is acknowledged and the rest recovered before the rollback; the channel ends, and all come back."""
     queue = stocked(stage, 4)
     channel, other = transactional(stage), stage.channel()
     stage.fetch(channel, queue, 4)
@@ -55,6 +56,18 @@ def test_a_rollback_makes_deliveries_outstanding_again(stage: Stage) -> None:
     channel.nack(2)
     channel.tx_commit()
     stage.quiesce()
+    if stage.offers("basic.recover"):
+        queue, channel = stocked(stage, 3), transactional(stage)
+        stage.fetch(channel, queue, 3)
+        channel.ack(2)
+        stage.barrier(channel)
+        channel.recover()
+        stage.barrier(channel)
+        channel.tx_rollback()
+        stage.quiesce()
+        stage.fetch(channel, queue, 1)
+        channel.close()
+        stage.quiesce()
 
 
 @rule("TX-003")

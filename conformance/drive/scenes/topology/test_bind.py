@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from conformance.drive.scenes.endings import ENDS, ended
 from conformance.drive.scenes.marks import QueueType, rule
 from conformance.drive.scenes.props import confirming, reopen
 from conformance.drive.scenes.topology.test_exch import declared, delete
@@ -105,12 +108,16 @@ def test_the_default_exchange_is_not_bound(stage: Stage) -> None:
 
 
 @rule("BIND-007", queue_types=CLASSIC)
-def test_bindings_go_with_what_they_bind(stage: Stage) -> None:
-    """A queue is deleted and declared anew, then an exchange; a message is published to the exchange each time."""
-    exchange, queue, channel = declared(stage), stage.queue(), confirming(stage)
-    stage.bind(queue, exchange, "key")
-    stage.backstage(queue).delete(queue)
-    stage.quiesce()
+@pytest.mark.parametrize("how", ENDS)
+def test_bindings_go_with_what_they_bind(stage: Stage, how: str) -> None:
+    """A queue ends and is declared anew, then an exchange; a message is published to the exchange each time."""
+    exchange, channel = declared(stage), confirming(stage)
+
+    def bind(queue: str) -> None:
+        stage.backstage(queue).bind(queue, exchange, "key")
+        stage.quiesce()
+
+    queue = ended(stage, how, bind)
     stage.queue(name=queue)
     channel.publish("key", exchange=exchange)
     stage.quiesce()

@@ -139,7 +139,8 @@ def test_exchanges_in_use_are_spared(stage: Stage) -> None:
 
 @rule("EXCH-010", queue_types=CLASSIC)
 def test_auto_delete_exchanges_go(stage: Stage) -> None:
-    """Two bindings, removed one by one; a queue that is deleted; a binding to an exchange. Looked for after each."""
+    """Two bindings, removed one by one; a queue that is deleted; a binding to an exchange, which is removed, and which
+    goes with that exchange. Looked for after each."""
     exchange, queue, channel = declared(stage, auto_delete=True), stage.queue(), stage.channel()
     for key in ("red", "blue"):
         stage.bind(queue, exchange, key)
@@ -154,11 +155,15 @@ def test_auto_delete_exchanges_go(stage: Stage) -> None:
     channel.find_exchange(exchange)
     stage.quiesce()
     if stage.offers("exchange.bind"):
-        exchange, other, channel = declared(stage, auto_delete=True), declared(stage), stage.channel()
-        stage.bind_exchange(other, exchange, "key")
-        channel.unbind_exchange(other, exchange, "key")
-        channel.find_exchange(exchange)
-        stage.quiesce()
+        for deleted in (False, True):
+            exchange, other, channel = declared(stage, auto_delete=True), declared(stage), stage.channel()
+            stage.bind_exchange(other, exchange, "key")
+            if deleted:
+                delete(channel, other)
+            else:
+                channel.unbind_exchange(other, exchange, "key")
+            channel.find_exchange(exchange)
+            stage.quiesce()
 
 
 @rule("EXCH-011", queue_types=CLASSIC)

@@ -67,7 +67,8 @@ def _agreed(stage: Stage, connection: RawConnection) -> list[bool]:
 
 @rule("QUEUE-001")
 def test_missing_queues_are_not_found(stage: Stage) -> None:
-    """Deleted by another channel, and by the one that asks; looked for twice."""
+    """Deleted by another channel, and by the one that asks; looked for twice, and once more after a declaration of that
+    name which brokers refuse."""
     for own in (False, True):
         queue, channel = stage.queue(), stage.channel()
         (channel if own else stage.backstage(queue)).delete(queue)
@@ -75,6 +76,13 @@ def test_missing_queues_are_not_found(stage: Stage) -> None:
         for _ in range(2):
             channel.declare(queue, passive=True)
             reopen(stage, channel)
+        channel.declare(queue, arguments=typed(stage, **{LENGTH: -1}))
+        stage.quiesce()
+        if channel.state == "open":
+            return  # it makes one of it
+        reopen(stage, channel)
+        channel.declare(queue, passive=True)
+        reopen(stage, channel)
 
 
 @rule("QUEUE-002")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from conformance.drive.channel import Channel
+from conformance.drive.scenes.endings import ENDS, OF_ANY, ended
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import confirming, reopen, stocked
+from conformance.drive.scenes.props import confirming, reopen
 from conformance.drive.scenes.topology.test_exch import CLASSIC
 from conformance.drive.scenes.topology.test_queue import elsewhere, leave, owned, typed
 from conformance.drive.stage import Stage
@@ -40,8 +43,13 @@ def test_auto_delete_queues_go(stage: Stage) -> None:
 
 
 @rule("QUEUE-025", queue_types=CLASSIC)
-def test_exclusive_queues_have_heirs(stage: Stage) -> None:
-    """One connection after the other is closed, and the next one declares a queue of the same name and keeps it."""
+@pytest.mark.parametrize("ended", ["with its connection", "by deletion", "with its consumer"])
+def test_exclusive_queues_have_heirs(stage: Stage, ended: str) -> None:
+    """One connection after the other is closed, and the next one declares a queue of the same name and keeps it. Or the
+    first of them has lost its queue before, and is closed when another has one of that name."""
+    if ended != "with its connection":
+        _survives_its_former_owner(stage, deleted=ended == "by deletion")
+        return
     queue, owner = owned(stage)
     for _ in range(HEIRS):
         leave(stage, owner.connection)
@@ -50,6 +58,23 @@ def test_exclusive_queues_have_heirs(stage: Stage) -> None:
         for _ in range(3):
             owner.declare(queue, passive=True)
             reopen(stage, owner) if owner.state != "open" else stage.barrier(owner)
+
+
+def _survives_its_former_owner(stage: Stage, *, deleted: bool) -> None:
+    former, queue = elsewhere(stage), stage.recorder.private_name()
+    stage.belongings.queues[queue] = former.connection
+    former.declare(queue, durable=False, exclusive=True, auto_delete=not deleted, arguments=typed(stage))
+    tag = former.consume(queue)
+    stage.quiesce()
+    former.delete(queue) if deleted else former.cancel(tag)
+    stage.quiesce()
+    heir = elsewhere(stage)
+    look(stage, queue)
+    inherit(stage, heir, queue)
+    leave(stage, former.connection)
+    for _ in range(3):
+        heir.declare(queue, passive=True)
+        reopen(stage, heir) if heir.state != "open" else stage.barrier(heir)
 
 
 def inherit(stage: Stage, channel: Channel, queue: str) -> None:
@@ -64,17 +89,21 @@ def inherit(stage: Stage, channel: Channel, queue: str) -> None:
 
 
 @rule("QUEUE-031")
-def test_new_queues_are_empty(stage: Stage) -> None:
-    """Deleted with messages and declared anew, twice; the second time some of them are out with a client."""
-    queue = stocked(stage, 3)
-    for held in (0, 2):
-        if held:
+@pytest.mark.parametrize("how", ENDS)
+def test_new_queues_are_empty(stage: Stage, how: str) -> None:
+    """It ends with messages in it and is declared anew, twice; where it was deleted, the second time with some of them
+    out with a client."""
+    if stage.queue_type != "classic" and how not in OF_ANY:
+        return
+    for held in (0, 2 if how == "deletion" else 0):
+
+        def fill(queue: str, held: int = held) -> None:
             confirming(stage).publish(queue, 3)
             stage.quiesce()
-            stage.fetch(stage.channel(), queue, held)
-        stage.backstage(queue).delete(queue)
-        stage.quiesce()
-        stage.queue(name=queue)
+            if held:
+                stage.fetch(stage.channel(), queue, held)
+
+        stage.queue(name=ended(stage, how, fill))
         stage.quiesce()
 
 

@@ -76,8 +76,11 @@ def test_what_is_switched_off(stage: Stage) -> None:
 
 @rule("QUEUE-034")
 def test_purging_a_long_queue(stage: Stage) -> None:
-    """The queue is looked at afterwards."""
+    """The queue is looked at before and afterwards, and one message is taken in between."""
     queue, channel = stocked(stage, MESSAGES), stage.channel()
+    channel.declare(queue, passive=True)
+    stage.quiesce()
+    stage.get(channel, queue, no_ack=True)
     channel.purge(queue)
     stage.quiesce()
     channel.declare(queue, passive=True)

@@ -9,14 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import pytest
+
 from codec import values
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import QueueType, rule
 from conformance.drive.scenes.props import confirming
+from conformance.drive.scenes.topology.test_exch import ALTERNATE
 from conformance.drive.stage import Stage
 
 CLASSIC: tuple[QueueType, ...] = ("classic",)
 Headers = Mapping[str, Any]
+HOPS = 4
+"""So many exchanges follow one another beside three that differ."""
 
 
 def spread(stage: Stage, kind: str, keys: Iterable[str]) -> tuple[Channel, str]:
@@ -152,7 +157,8 @@ def test_one_copy_for_each_queue(stage: Stage) -> None:
 
 @rule("ROUTE-010", queue_types=CLASSIC)
 def test_a_message_goes_on_by_the_next_exchange(stage: Stage) -> None:
-    """From a fanout exchange to a topic one, and on to a direct one, whose keys are compared with the publish's."""
+    """From a fanout exchange to a topic one, and on to a direct one, whose keys are compared with the publish's; and on
+    along a chain of more exchanges."""
     first, second, third = stage.exchange(), stage.exchange(kind="topic"), stage.exchange(kind="direct")
     near, far, other = stage.queue(), stage.queue(), stage.queue()
     stage.bind(near, second, "a.*")
@@ -160,6 +166,12 @@ def test_a_message_goes_on_by_the_next_exchange(stage: Stage) -> None:
     stage.bind(other, third, "far")
     stage.bind_exchange(second, first, "near")
     stage.bind_exchange(third, second, "a.#")
+    last = third
+    for _ in range(HOPS):
+        link = stage.exchange()
+        stage.bind_exchange(link, last, "a.b")
+        last = link
+    stage.bind(stage.queue(), last)
     channel = confirming(stage)
     publish(channel, first, "a.b", "a.c", "b", "far", "near")
     stage.quiesce()
@@ -182,14 +194,21 @@ def test_circles_of_exchanges(stage: Stage) -> None:
 
 @rule("ROUTE-012", queue_types=CLASSIC)
 def test_what_finds_no_way_goes_to_the_alternate(stage: Stage) -> None:
-    """By the alternate exchange's own type and bindings; and an alternate of that one gets what that cannot route."""
-    last = stage.exchange()
+    """By the alternate exchange's own type and bindings; and an alternate of that one gets what that cannot route. One
+    more alternate is declared after it was named."""
+    last, later = stage.exchange(), stage.recorder.private_name()
+    early = stage.exchange(kind="direct", arguments={"alternate-exchange": later})
+    stage.belongings.exchanges[later] = None
+    stage.backstage().declare_exchange(later, "fanout")
+    stage.quiesce()
+    stage.bind(stage.queue(), later)
     alternate = stage.exchange(kind="direct", arguments={"alternate-exchange": last})
     exchange = stage.exchange(kind="direct", arguments={"alternate-exchange": alternate})
     for name, key in ((exchange, "a"), (alternate, "b"), (last, "")):
         stage.bind(stage.queue(), name, key)
     channel = confirming(stage)
     publish(channel, exchange, "b", "c", "a")
+    publish(channel, early, "a")
     stage.quiesce()
 
 
@@ -207,7 +226,8 @@ def test_the_alternate_gets_nothing_that_was_routed(stage: Stage) -> None:
 
 @rule("ROUTE-014", queue_types=CLASSIC)
 def test_a_binding_that_was_removed(stage: Stage) -> None:
-    """One of two bindings of a queue, and that of another queue with the same key stays."""
+    """One of two bindings of a queue, and that of another queue with the same key stays. So do those of a topic
+    exchange whose keys begin like it."""
     queue, other = stage.queue(), stage.queue()
     exchange = stage.exchange(kind="direct")
     for key in ("a", "b"):
@@ -218,6 +238,18 @@ def test_a_binding_that_was_removed(stage: Stage) -> None:
     stage.quiesce()
     stage.unbind(queue, exchange, "a")
     publish(channel, exchange, "a", "b", "a")
+    stage.quiesce()
+    near, topics = stage.queue(), stage.exchange(kind="topic")
+    keys = ("a", "a.b", "a.b.#", "a.b.*", "a.b.c")
+    for key in keys:
+        stage.bind(near, topics, key)
+        stage.bind(other, topics, key)
+    for key in ("a.b", "a.b.*", "a"):
+        stage.unbind(near, topics, key)
+        publish(channel, topics, "a", "a.b", "a.b.c", "a.b.d")
+        stage.quiesce()
+    stage.unbind(near, topics, "a.b.#")
+    publish(channel, topics, "a.b", "a.b.c", "a.b.d")
     stage.quiesce()
 
 
@@ -269,11 +301,36 @@ def _mailed(stage: Stage, **headers: Sequence[str]) -> None:
             stage.get(reader, queue, no_ack=True)
 
 
+def _routed(stage: Stage, kind: str) -> None:
+    """By an exchange of this type: one queue for each key, one for two of them, and one for what finds no way."""
+    queues, spare = {name: stage.queue() for name in ("to", "cc", "bcc", "nobody")}, stage.queue()
+    arguments = {ALTERNATE: stage.exchange(spare)} if stage.offers(ALTERNATE) else None
+    exchange, both = stage.exchange(kind=kind, arguments=arguments), stage.queue()
+    bindings = [*queues.items(), ("cc", both), ("bcc", both)]
+    for name, queue in bindings:
+        stage.bind(queue, exchange, f"*.{name}" if kind == "topic" else f"a.{name}")
+    channel = confirming(stage)
+    named = {"CC": ["a.cc", "a.to"], "BCC": ["a.bcc"]}
+    for key in ("a.to", "a.nowhere"):
+        channel.publish(key, exchange=exchange, properties={"headers": values.table(named)})
+    stage.confirmed(channel)
+    reader = stage.channel()
+    for queue in (*queues.values(), both, spare):
+        for _ in range(3):
+            stage.get(reader, queue, no_ack=True)
+
+
 @rule("ROUTE-018")
-def test_more_keys_in_headers(stage: Stage) -> None:
-    """One queue by CC, one by BCC, one by both; and with a routing key that leads nowhere."""
-    _mailed(stage, CC=["cc"], BCC=["bcc"])
-    _mailed(stage, CC=["cc", "bcc"], BCC=["bcc"])
+@pytest.mark.parametrize("by", ["name", "direct", "topic"])
+def test_more_keys_in_headers(stage: Stage, by: str) -> None:
+    """One queue by CC, one by BCC, one by both, and one by the routing key as well; and with a routing key that leads
+    nowhere."""
+    if by == "name":
+        _mailed(stage, CC=["cc"], BCC=["bcc"])
+        _mailed(stage, CC=["cc", "bcc"], BCC=["bcc"])
+        _mailed(stage, CC=["to", "cc"], BCC=["to"])
+    else:
+        _routed(stage, by)
 
 
 @rule("ROUTE-019")

@@ -139,6 +139,9 @@ def silence_after_close(fact: AfterClose, notes: Notes) -> None:
         return
     if fact.ours:
         notes.find("ERR-006", event, f"nothing more on channel {channel.number}: its close was answered", event.method)
+    elif event.method == "channel.close":
+        allowed = f"one channel.close on channel {channel.number}"
+        notes.find("ERR-006", event, allowed, closing(event.args) + ", once more", channel.close_seen)
     elif fact.request is not None and fact.request.ignored:
         notes.find(
             "ERR-006",

@@ -1,7 +1,7 @@
 """ROUTE-018 and ROUTE-019: messages that name more queues in the headers CC and BCC.
 
-Publishes to the default exchange alone are followed: there each key is the name of a queue. The model does not know
-where such a message goes, so this family remembers the latest itself.
+On the default exchange each key is the name of a queue; any other takes each of them as if it were the routing key. The
+model does not know where such a message goes, so this family remembers the latest itself.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.history.events import Event
+from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model.channels import OPEN
 from conformance.oracle.model.facts import Confirmed, Delivered, FoundEmpty, Passed
 from conformance.oracle.model.queues import Queue
 from conformance.oracle.monitors.fate import LOSING
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges
-from conformance.oracle.topology import Message
+from conformance.oracle.monitors.topology.route import MOVES
+from conformance.oracle.topology import Message, explain
 from conformance.oracle.topology.state import NamedQueue
 
 REACHED, CONCEALED = "ROUTE-018", "ROUTE-019"
@@ -30,13 +31,21 @@ class Letter:
     """One message, and who is to get it."""
 
     sent: int
+    on: tuple[str, int]
+    """The channel of the publish, as its connection and number."""
     queues: frozenset[str]
-    """Beside that of its routing key; all of these are there."""
+    """All of these are there. The model itself knows that of the routing key on the default exchange."""
     carbon: tuple[str, ...]
     blind: bool
+    barred: frozenset[str] = frozenset()
+    """It is not to come to these: none of its keys leads there, or an alternate exchange that it does not need."""
+    moved: bool = False
+    """Bindings were changed elsewhere while it was on its way."""
     handled: bool = False
     """The broker has confirmed it."""
     came: set[str] = field(default_factory=set)
+    taken: set[str] = field(default_factory=set)
+    """The queues out of which it was taken for good."""
 
 
 @dataclass(slots=True)
@@ -51,23 +60,41 @@ def addressed(fact: Passed, notes: Notes) -> None:
     """Who is to get it, beside the queue of the routing key?"""
     event = fact.event
     named = f'"{CC}"' in event.arguments or f'"{BCC}"' in event.arguments
-    if not event.message or event.exchange or not named:
+    if not event.message or not named:
         return
     channel, known = fact.connection.channels.get(event.channel), notes.memory(Letters).by_message
     if channel is None or channel.state != OPEN or channel.indeterminate or not fact.connection.usable():
         return
     headers = Message("", event.arguments).headers
     carbon, blind = _names(headers.get(CC)), _names(headers.get(BCC))
-    vhost = fact.connection.vhost
+    vhost, key, barred = fact.connection.vhost, event.routing_key or "", frozenset[str]()
+    names = {*carbon, *blind} - {key}
+    if event.exchange:
+        message = Message(key, event.arguments, (*carbon, *blind))
+        ways = explain(fact.topology, channel, event.exchange, message)
+        if ways is None:
+            known[event.message] = None
+            return
+        names, barred = {*ways.reached}, frozenset(ways.barred)
     there = [
         name
-        for name in {*carbon, *blind} - {event.routing_key or ""}
+        for name in names
         if (queue := fact.topology.queue(vhost, name)) is not None and queue.there_for(channel) and _plain(queue)
     ]
-    letter = Letter(event.seq, frozenset(there), tuple(carbon), bool(blind))
+    place = event.connection, event.channel
+    letter = Letter(event.seq, place, frozenset(there), tuple(carbon), bool(blind), barred)
     known[event.message] = None if event.message in known or channel.transactional else letter
     if len(known) > MESSAGES:
         known.popitem(last=False)
+
+
+@follows(*MOVES)
+def rebound(fact: Passed, notes: Notes) -> None:
+    """Bindings change, which a publish of another channel may meet that was sent before."""
+    event = fact.event
+    for letter in notes.memory(Letters).by_message.values() if event.direction == TO_BROKER else ():
+        if letter is not None and not letter.handled and letter.on != (event.connection, event.channel):
+            letter.moved = True
 
 
 def _plain(queue: NamedQueue) -> bool:
@@ -98,11 +125,26 @@ def came(fact: Delivered, notes: Notes) -> None:
     letter = known.get(fact.copy.id) if known else None
     if letter is None or '"x-death"' in fact.event.arguments:
         return  # what a dead letter keeps of its headers is told in DLX
-    if fact.queue.name in letter.queues and fact.queue.name not in letter.came:
-        letter.came.add(fact.queue.name)
-        notes.exercise(REACHED)
+    if not letter.moved:
+        _place(fact, letter, notes)
     if letter.blind:
         _headers(fact.event, letter, notes)
+
+
+def _place(fact: Delivered, letter: Letter, notes: Notes) -> None:
+    """Does one of its keys lead to this queue, and is it the only copy there?"""
+    name, event = fact.queue.name, fact.event
+    if name in letter.barred and fact.queue.declared:
+        allowed = f"{fact.copy.id} in {', '.join(sorted(letter.queues)) or 'no queue'}"
+        notes.find(REACHED, event, allowed, f"{event.method} of it from {name}", letter.sent)
+    elif name in letter.taken:
+        allowed = f"one copy of {fact.copy.id} in {name}"
+        notes.find(REACHED, event, allowed, f"{event.method} of it once more, after it was taken", letter.sent)
+    elif name in letter.queues and name not in letter.came:
+        letter.came.add(name)
+        notes.exercise(REACHED)
+    if fact.delivery.no_ack:
+        letter.taken.add(name)
 
 
 def _headers(event: Event, letter: Letter, notes: Notes) -> None:
@@ -120,7 +162,9 @@ def never_came(fact: FoundEmpty, notes: Notes) -> None:
     """A queue that it names is empty, and nobody has taken it from there."""
     queue, known = fact.queue, notes.memory(Letters).by_message
     for message, letter in known.items():
-        if letter is None or not letter.handled or queue.name not in letter.queues or queue.name in letter.came:
+        if letter is None or letter.moved or not letter.handled:
+            continue
+        if queue.name not in letter.queues or queue.name in letter.came:
             continue
         if _untouched(queue, letter, fact):
             letter.came.add(queue.name)

@@ -256,3 +256,10 @@ def test_a_frame_that_nobody_asked_for_is_the_brokers_fault_unless_the_question_
     assert [one.observed for one in book.judge.judgement.findings if one.rule == "ERR-013"] == [found] * bool(found)
     if found and "channel 0" not in found:
         assert play("- observed \n @open 1 \n" + text).broken == []
+
+
+def test_a_channel_is_closed_once(play) -> None:
+    """ERR-006: not for each mistake, and not again behind the first; closes that cross are another matter."""
+    assert play(BAD + "1 > ack 9 \n" + REFUSED + REFUSED).broken == ["ERR-006"]
+    assert play(BAD + REFUSED + "1 > closed-ok \n" + REFUSED).broken == ["ERR-006"]
+    assert not play(BAD + "1 > close \n" + REFUSED + "1 > closed-ok \n 1 < close-ok \n @open 1").broken

@@ -8,6 +8,7 @@ __all__ = ["test_broken", "test_lawful", "test_sound"]
 
 QUEUE = "@queue q classic x-single-active-consumer=true \n"
 TWO = QUEUE + "@consume 1 q a \n @consume 2 q b \n"
+OUTRANKED = QUEUE + "@consume 1 q a \n @open 2 \n 2 > consume q b x-priority=5 \n 2 < consume-ok b \n"
 LIMITED = QUEUE + "@open 1 \n 1 > qos 2 \n 1 < qos-ok \n 1 > consume q a \n 1 < consume-ok a \n @consume 2 q b \n"
 TO_A, TO_B = "1 < deliver a {} {} q \n", "2 < deliver b {} {} q \n"
 FIRST = "@stock q m1 \n" + TO_A.format(1, "m1")
@@ -27,6 +28,8 @@ SOUND = {
 }
 BROKEN = [
     ("SAC-001", TWO + FIRST + SECOND + TO_B.format(1, "m2")),
+    ("SAC-001", TWO + "@stock q m1 \n - deadline replies"),
+    ("SAC-001", OUTRANKED + "@stock q m1 \n - deadline replies"),
     ("SAC-002", TWO + FIRST + CANCELLED + SECOND + "- deadline replies"),
     ("SAC-003", TWO + FIRST + CLOSED + "- deadline replies"),
     ("SAC-004", QUEUE + EXCLUSIVE + "1 < consume-ok a"),
@@ -35,6 +38,12 @@ BROKEN = [
     ("SAC-006", LIMITED + HELD + CLOSED + TO_B.format(1, "m3") + NEXT.format(2, "m1")),
 ]
 LAWFUL = {
+    "one of them is full": LIMITED + HELD + "- deadline replies",
+    "one of them has not started yet": TWO
+    + "@open 3 \n 3 > consume q c \n @stock q m1 \n 3 < consume-ok c \n"
+    + TO_A.format(1, "m1"),
+    "a quorum queue in which another one takes over": OUTRANKED.replace("classic", "quorum")
+    + "@stock q m1 \n - deadline replies",
     "the former is about to leave": TWO + FIRST + "1 > cancel a \n" + SECOND + TO_B.format(1, "m2"),
     "the former has been cancelled": TWO + FIRST + CANCELLED + SECOND + TO_B.format(1, "m2"),
     "the first is served late": TWO + "@stock q m1 m2 \n" + TO_B.format(1, "m1") + TO_B.format(2, "m2"),

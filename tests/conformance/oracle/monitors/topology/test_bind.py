@@ -17,6 +17,12 @@ FORMER = ANEW + "90 < declare-ok q \n 1 > publish any m1 exchange=x \n 1 < ack 1
 DELETED = "90 > unexchange x \n 90 < unexchange-ok \n 90 > exchange x \n 90 < exchange-ok \n"
 OLD = "@confirming 1 \n @queue q \n @exchange x q \n" + DELETED + "1 > publish any m1 exchange=x \n 1 < ack 1 \n"
 OTHER_END = OLD + "@open 2 \n 2 > get q \n"
+IDLE = "@confirming 1 \n @open 2 \n @open 3 \n 2 > declare q auto_delete \n 2 < declare-ok q \n @exchange x q \n"
+IDLE += "2 > consume q c1 \n 2 < consume-ok c1 \n {} 3 > declare q passive \n {}"
+CANCELLED, CLOSED = "2 > cancel c1 \n 2 < cancel-ok c1 \n", "2 > close \n 2 < close-ok \n"
+MISTAKEN = "2 > ack 9 \n 2 < closed 406 60 80 unknown delivery tag 9 \n 2 > closed-ok \n"
+NOT_THERE, STILL = "3 < closed 404 50 10 NOT_FOUND \n 3 > closed-ok \n", "3 < declare-ok q \n"
+NEXT = "90 > declare q \n 90 < declare-ok q \n 1 > publish any m1 exchange=x \n 1 < ack 1 \n @open 4 \n 4 > get q \n"
 THREE = THERE + "".join(f"1 > bind q x {key} \n 1 < bind-ok \n" for key in "abc") + "1 > bind q x d \n"
 SOUND = {
     "BIND-001": NO_QUEUE + NOT_FOUND,
@@ -41,10 +47,21 @@ BROKEN = [
     ("BIND-006", THERE + "1 > bind q \n 1 < bind-ok"),
     ("BIND-007", FORMER + "2 < get-ok 1 m1 q"),
     ("BIND-007", OTHER_END + "2 < get-ok 1 m1 q"),
+    *(
+        ("BIND-007", IDLE.format(ends, NOT_THERE) + NEXT + "4 < get-ok 1 m1 q")
+        for ends in (CANCELLED, CLOSED, MISTAKEN)
+    ),
     ("BIND-008", THERE + "1 > bind q x key \n 1 < closed 406 50 20 transient"),
     ("BIND-009", THREE + "1 < closed 406 50 20 too many bindings"),
 ]
 LAWFUL = {
+    "an idle queue may be there still": IDLE.format(MISTAKEN, STILL) + NEXT + "4 < get-ok 1 m1 q",
+    "nobody has looked for an idle queue": IDLE.format(MISTAKEN, "").replace("3 > declare q passive \n", "")
+    + NEXT
+    + "4 < get-ok 1 m1 q",
+    "an idle queue is looked for twice at once": IDLE.format(MISTAKEN, "3 > declare r passive \n" + NOT_THERE)
+    + NEXT
+    + "4 < get-ok 1 m1 q",
     "the queue is deleted meanwhile": THERE + "@open 2 \n 2 > delete q \n 1 > bind q x key \n 1 < bind-ok",
     "nobody has declared the queue here": "@exchange x \n @open 1 \n 1 > bind q x key \n 1 < bind-ok",
     "a form of comparison that it does not know": "@queue q \n @open 1 \n 1 > exchange x headers \n 1 < exchange-ok \n"

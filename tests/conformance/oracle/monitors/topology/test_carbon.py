@@ -14,22 +14,47 @@ def with_headers(*headers: str) -> str:
     return f'with={{"headers":{{{",".join(headers)}}}}}'
 
 
+def comes(tag: int, queue: str) -> str:
+    """It comes out of this queue."""
+    return f"2 < get-ok {tag} m1 {queue} {with_headers(CC)} \n"
+
+
 BOTH = "@queue q \n @queue q2 \n @confirming 1 \n @open 2 \n"
 SENT = f"1 > publish q m1 {with_headers(CC)} \n 1 < ack 1 \n 2 > get q2 no_ack \n"
 BLIND = f"1 > publish q m1 {with_headers(BCC)} \n 1 < ack 1 \n 2 > get q2 no_ack \n"
 LISTED = BOTH + f"1 > publish q m1 {with_headers(CC, BCC)} \n 1 < ack 1 \n 2 > get q2 no_ack \n"
 GOT, EMPTY = "2 < get-ok 1 m1 q", "2 < get-empty \n"
+SPARE = "@queue q3 \n @exchange y q3 \n"
+X = f"{BOTH} {SPARE} 90 > exchange x direct alternate-exchange=y \n 90 < exchange-ok \n"
+X += "90 > bind q2 x q2 \n 90 < bind-ok \n"
+BY_X = f"1 > publish nowhere m1 exchange=x {with_headers(CC)} \n"
+ACKED = "1 < ack 1 \n"
+ASKED = "2 > get {} no_ack \n"
+UNBIND = "90 > unbind q2 x q2 \n 90 < unbind-ok \n"
 SOUND = {
     "ROUTE-018": BOTH + SENT + f"{GOT} {with_headers(CC)}",
     "ROUTE-019": LISTED + f"{GOT} {with_headers(CC)}",
 }
 BROKEN = [
     ("ROUTE-018", BOTH + SENT + EMPTY),
+    ("ROUTE-018", X + BY_X + ACKED + ASKED.format("q2") + EMPTY),
+    ("ROUTE-018", X + BY_X + ACKED + ASKED.format("q3") + comes(1, "q3")),
+    ("ROUTE-018", BOTH + SENT + comes(1, "q2") + ASKED.format("q2") + comes(2, "q2")),
     ("ROUTE-018", BOTH + BLIND + EMPTY),
     ("ROUTE-019", LISTED + f"{GOT} {with_headers(CC, BCC)}"),
     ("ROUTE-019", LISTED + f"{GOT} {with_headers()}"),
 ]
 LAWFUL = {
+    "a key leads there": X + BY_X + ACKED + ASKED.format("q2") + comes(1, "q2"),
+    "its binding was removed meanwhile": X + BY_X + UNBIND + ACKED + ASKED.format("q2") + EMPTY,
+    "without its binding the alternate has it": X + BY_X + UNBIND + ACKED + ASKED.format("q3") + comes(1, "q3"),
+    "it came back": BOTH
+    + SENT.replace(" no_ack", "")
+    + comes(1, "q2")
+    + "2 > reject 1 requeue \n 2 > flow \n 2 < flow-ok \n"
+    + ASKED.format("q2")
+    + comes(2, "q2").rstrip()
+    + " redelivered",
     "it is not confirmed yet": BOTH + SENT.replace("1 < ack 1 \n", "") + EMPTY,
     "somebody else has taken it": BOTH + "@consume 3 q2 c1 no_ack \n" + SENT + EMPTY,
     "the queue was purged": BOTH + SENT.replace("2 > get", "90 > purge q2 \n 90 < purge-ok \n 2 > get") + EMPTY,
