@@ -155,7 +155,6 @@ _definition = st.sampled_from(
         *((("max-length", most),) for most in (0, 1, 2, 3, 5)),
         (("max-length", 2), ("message-ttl", HOURS)),
         (("max-length", 2), ("overflow", "reject-publish")),
-        *((("max-length-bytes", most),) for most in (10, 30)),
         *((("message-ttl", SHORT),),) * 2,
         *((("dead-letter-exchange", ""), ("dead-letter-routing-key", TO_THE_LAST)),) * 2,
         (("expires", HOURS),),
