@@ -78,7 +78,7 @@ def deliver(model: Model, channel: Channel, event: Event) -> Facts:
         return
     since = consumer.since
     timeouts.overtaken(model, event, consumer.source)
-    yield from _delivered(channel, event, consumer.source, consumer, consumer.receiver, since, consumer.no_ack)
+    yield from _delivered(model, channel, event, consumer.source, consumer, consumer.receiver, since, consumer.no_ack)
     timeouts.delivered(model, channel, event, since)
     consumer.received += 1
     windows.taken(channel, consumer, event.seq)
@@ -96,7 +96,7 @@ def get_ok(model: Model, channel: Channel, event: Event) -> Facts:
     if _counts(channel):
         yield from counts.answered(channel, request, event)
         timeouts.overtaken(model, event, queue)
-        yield from _delivered(channel, event, queue, None, receiver, request.seq, request.no_ack)
+        yield from _delivered(model, channel, event, queue, None, receiver, request.seq, request.no_ack)
         timeouts.delivered(model, channel, event, request.seq)
     else:
         _taken_unseen(channel, queue, event, no_ack=request.no_ack)
@@ -179,6 +179,7 @@ def _counts(channel: Channel) -> bool:
 
 
 def _delivered(
+    model: Model,
     channel: Channel,
     event: Event,
     queue: Queue,
@@ -189,7 +190,7 @@ def _delivered(
 ) -> Facts:
     tag, message = event.delivery_tag or 0, event.message or ""
     copy = queue.copies.get(message)
-    if copy is None or _another(copy, queue, event):
+    if copy is None or _another(copy, queue, event) or _published_anew(model, copy, queue, event):
         copy = _unknown(event, queue, copy)
     delivery = Delivery(
         tag,
@@ -260,6 +261,20 @@ def _another(copy: Copy, queue: Queue, event: Event) -> bool:
         return True
     may_leave = copy.fleeting or (copy.publication is not None and copy.publication.verdict == "basic.nack")
     return queue.name in died and (copy.place == GONE or (copy.place == WAITING and may_leave and fresh))
+
+
+def _published_anew(model: Model, copy: Copy, queue: Queue, event: Event) -> bool:
+    """Has a message of its id come into another queue since, by another publish, and died there? Who tries again later
+    publishes what failed once more, under its old id, to a queue from which it comes back."""
+    if '"x-death"' not in event.arguments:
+        return False
+    others = (model.queues.get(name) for name in _died_in(event) - {queue.name})
+    twins = (one.copies.get(copy.id) for one in others if one is not None)
+    return any(
+        twin.publication is not None and twin.publication is not copy.publication and twin.published > copy.published
+        for twin in twins
+        if twin is not None
+    )
 
 
 def _stranger(copy: Copy) -> bool:
