@@ -190,7 +190,7 @@ def _delivered(
 ) -> Facts:
     tag, message = event.delivery_tag or 0, event.message or ""
     copy = queue.copies.get(message)
-    if copy is None or _another(copy, queue, event) or _published_anew(model, copy, queue, event):
+    if copy is None or _another(copy, queue, event) or _again(model, copy, queue, event):
         copy = _unknown(event, queue, copy)
     delivery = Delivery(
         tag,
@@ -222,6 +222,7 @@ def _delivered(
         copy.holder.channel.came_back += 1
     queue.leave(copy, GONE if no_ack else OUT)
     copy.holder, copy.aground, copy.seen, copy.proof = delivery, None, True, 0
+    copy.deaths = _deaths(event)
     if no_ack:
         copy.settlement = None
         queue.settled.append(delivery)
@@ -263,11 +264,14 @@ def _another(copy: Copy, queue: Queue, event: Event) -> bool:
     return queue.name in died and (copy.place == GONE or (copy.place == WAITING and may_leave and fresh))
 
 
-def _published_anew(model: Model, copy: Copy, queue: Queue, event: Event) -> bool:
-    """Has a message of its id come into another queue since, by another publish, and died there? Who tries again later
-    publishes what failed once more, under its old id, to a queue from which it comes back."""
+def _again(model: Model, copy: Copy, queue: Queue, event: Event) -> bool:
+    """Is it another message of its id, or another copy of it, which has died on its way here since? Who tries again
+    later publishes what failed once more to a queue from which it comes back. And where an exchange for dead letters
+    leads to two queues, one copy may be settled while the other goes round, and dies once more."""
     if '"x-death"' not in event.arguments:
         return False
+    if copy.inherited and copy.deaths and copy.deaths != _deaths(event) and _forks(model):
+        return True
     others = (model.queues.get(name) for name in _died_in(event) - {queue.name})
     twins = (one.copies.get(copy.id) for one in others if one is not None)
     return any(
@@ -275,6 +279,22 @@ def _published_anew(model: Model, copy: Copy, queue: Queue, event: Event) -> boo
         for twin in twins
         if twin is not None
     )
+
+
+def _forks(model: Model) -> bool:
+    """Does any exchange lead to several places, so that a dead letter may have come to be several?"""
+    return any(one.opaque or len(one.bindings) > 1 for one in model.topology.exchanges.values())
+
+
+def _deaths(event: Event) -> tuple[tuple[str, str, int], ...]:
+    """What x-death tells: queues, reasons and counts."""
+    told = (event.args["properties"].get("headers") or {}).get("x-death") if '"x-death"' in event.arguments else None
+    entries = [one for one in told if isinstance(one, dict)] if isinstance(told, list) else []
+    return tuple((str(one.get("queue")), str(one.get("reason")), _whole(one.get("count"))) for one in entries)
+
+
+def _whole(count: object) -> int:
+    return count if isinstance(count, int) else 0
 
 
 def _stranger(copy: Copy) -> bool:
@@ -289,8 +309,7 @@ def _elsewhere(copy: Copy, queue: Queue) -> set[str]:
 
 def _died_in(event: Event) -> set[str]:
     """The queues of which the message tells that it was a dead letter."""
-    deaths = (event.args["properties"].get("headers") or {}).get("x-death")
-    return {str(one.get("queue")) for one in deaths if isinstance(one, dict)} if isinstance(deaths, list) else set()
+    return {queue for queue, _, _ in _deaths(event)}
 
 
 def first_of(copy: Copy, delivery: Delivery) -> bool:

@@ -98,6 +98,24 @@ WAITS += "@queue q classic \n @confirming 1 \n @open 2 \n"
 AGAIN = "1 > publish w m1 expiration=100 \n 1 < ack 2 \n 2 > ack 1 \n @barrier 2 \n" + LATER
 AGAIN_DEAD = dead(entry("w", "expired", 1, original_expiration=KEPT), first=("w", "expired")) + " \n"
 AGAIN_SEEN = AGAIN + f"2 > get q \n 2 < get-ok 2 m1 q {AGAIN_DEAD}"
+LED = "@queue w classic x-dead-letter-exchange=t x-message-ttl=100 \n @queue q classic x-dead-letter-exchange=x \n"
+LED += "@queue p classic \n @route x direct q w \n @exchange t q \n @confirming 1 \n @open 2 \n"
+LED += M1 + REJECTED + LATER + "2 > get q \n"
+ON_AGAIN = "2 > reject 2 \n @barrier 2 \n" + LATER + "2 > get q \n"
+
+
+def led(at: int, count: int) -> str:
+    """It has died so often in both queues, and comes by two exchanges."""
+    deaths = entry("w", "expired", count, exchange=["S", "x"], keys=("q",)), entry("q", "rejected", count)
+    return f"2 < get-ok {at} m1 q exchange=t {dead(*deaths)} \n"
+
+
+FORKED = "@queue d classic \n @queue q classic x-dead-letter-exchange=f x-message-ttl=100 \n"
+FORKED += "@exchange f d \n @exchange g q \n 90 > bind-exchange g f k \n 90 < bind-exchange-ok \n"
+FORKED += "@confirming 1 \n @open 2 \n @open 3 \n"
+FORKED += M1 + REJECTED + f"3 > get d no_ack \n 3 < get-ok 1 m1 q exchange=f {dead(ONCE)} \n" + LATER
+FORKED += "3 > get d no_ack \n 3 < get-ok 2 m1 q exchange=f "
+FORKED += dead(entry("q", "expired", 1, exchange=["S", "f"]), ONCE)
 SOUND = {
     "DLX-001": SIMPLE + dead(ONCE),
     "DLX-002": OWN + GOT + dead(entry(*EXPIRED, 1, original_expiration=KEPT), first=EXPIRED),
@@ -125,6 +143,7 @@ BROKEN = [
     ("DLX-006", TWICE + dead(WAITED, ONCE)),
     ("DLX-006", TWICE + dead(entry("q", "rejected", 2), entry("w", "expired", 2))),
     ("DLX-006", TWICE + dead(WAITED, ONCE, WAITED, ONCE)),
+    ("DLX-006", LED + led(2, 1) + ON_AGAIN + led(3, 1)),
     ("DLX-006", GIVEN_BACK),
     ("DLX-006", GIVEN_BACK + dead(entry("q", "rejected", 1))),
     ("DLX-007", SIMPLE + dead(entry("q", "rejected", 1, exchange=["S", "x"]))),
@@ -143,6 +162,11 @@ BROKEN = [
     ("DLX-013", SIMPLE + dead(ONCE) + " \n " + ASK + GOT.replace("ok 1", "ok 2") + dead(ONCE)),
 ]
 LAWFUL = {
+    "it goes round by two exchanges": LED + led(2, 1) + ON_AGAIN + led(3, 2),
+    "its client has published it anew, for somebody else": LED
+    + led(2, 1)
+    + "1 > publish p m1 \n 1 < ack 2 \n 2 > ack 2 \n @barrier 2 \n 2 > get p \n 2 < get-ok 3 m1 p \n",
+    "its exchange leads to another one, too": FORKED,
     "its client has published it anew, to wait": WAITS + M1 + TAKEN + AGAIN_SEEN,
     "its client has published it anew, again and again": WAITS
     + M1
