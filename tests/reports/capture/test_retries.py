@@ -1,7 +1,7 @@
 """Captures of programs that try again later: a right broker is not accused, what they stand on is judged, and a broker
 that does it wrongly is found by their traffic alone.
 
-Each program of `tests.support.retries` is recorded and captured once. Judged with the word of its user that all clients
+Each program of `tests.reports.capture.retries` is recorded and captured once. Judged with the word of its user that all clients
 are there, as `trace check --whole` does. `make captures` plays them on a RabbitMQ as well, with more messages.
 """
 
@@ -23,8 +23,8 @@ from conformance.oracle.monitors import judge
 from conformance.oracle.verdicts import Judgement
 from reference_broker import ReferenceBroker
 from reports.capture.capture import Capture
+from tests.reports.capture import retries
 from tests.reports.capture.test_programs import SCALE, Taken, accused, as_whole, take
-from tests.support import retries
 
 COUNT = 6 * SCALE
 Program = Callable[[int, int], None]
