@@ -1,7 +1,7 @@
 """Captures of programs that try again later: a right broker is not accused, what they stand on is judged, and a broker
 that does it wrongly is found by their traffic alone.
 
-Each program of `tests.reports.capture.retries` is recorded and captured once. Judged with the word of its user that all clients
+Each program of `retries` is recorded and captured once. Judged with the word of its user that all clients
 are there, as `trace check --whole` does. `make captures` plays them on a RabbitMQ as well, with more messages.
 """
 
