@@ -101,7 +101,7 @@ captures: setup  ## real programs captured by tcpdump, on a RabbitMQ (AMQP_RABBI
 	@.ci/apt.sh tcpdump=tcpdump
 	@[ -n "$$AMQP_RABBITMQ_URL" ] || $(PY) .ci/brokers.py start rmq310
 	AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} CAPTURE_SCALE=$(or $(SCALE),10) \
-	$(PY) -m pytest tests/reports/capture/test_programs.py -q
+	$(PY) -m pytest tests/reports/capture/test_programs.py tests/reports/capture/test_retries.py -q
 
 matrix: setup  ## the suite on every real version and on the reference broker in each dialect, one page
 	@$(PY) .ci/brokers.py start rmq38 rmq310 rmq40 rmq43 rmq43-short

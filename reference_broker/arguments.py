@@ -85,9 +85,7 @@ class QueueArguments:
     expires: float | None = None
     max_length: int | None = None
     max_octets: int | None = None
-    reject_publish: bool = False
-    dead_letter_refused: bool = False
-    """Does a message that a full queue refuses go where its dead ones go?"""
+    overflow: str | None = None
     dead_letter_exchange: str | None = None
     dead_letter_routing_key: str | None = None
     quorum: bool = False
@@ -97,6 +95,16 @@ class QueueArguments:
 
     def length_limited(self) -> bool:
         return self.max_length is not None or self.max_octets is not None
+
+    @property
+    def reject_publish(self) -> bool:
+        """Does a full queue refuse what comes?"""
+        return self.overflow is not None and self.overflow.startswith("reject-publish")
+
+    @property
+    def dead_letter_refused(self) -> bool:
+        """Does a message that a full queue refuses go where its dead ones go?"""
+        return self.overflow == "reject-publish-dlx"
 
 
 class Arguments:
@@ -118,8 +126,7 @@ class Arguments:
             expires=_seconds(found.get("x-expires")),
             max_length=found.get("x-max-length"),
             max_octets=found.get("x-max-length-bytes"),
-            reject_publish=str(found.get("x-overflow")).startswith("reject-publish"),
-            dead_letter_refused=found.get("x-overflow") == "reject-publish-dlx",
+            overflow=found.get("x-overflow"),
             dead_letter_exchange=found.get("x-dead-letter-exchange"),
             dead_letter_routing_key=found.get("x-dead-letter-routing-key"),
             quorum=queue_type == "quorum",
@@ -184,12 +191,10 @@ def with_policy(own: QueueArguments, definition: Mapping[str, Any]) -> QueueArgu
         "delivery_limit": definition.get("delivery-limit"),
     }
     found = {name: _smaller(getattr(own, name), value) for name, value in numbers.items()}
-    overflow = str(definition.get("overflow", ""))
     return replace(
         own,
         **found,
-        reject_publish=own.reject_publish or overflow.startswith("reject-publish"),
-        dead_letter_refused=own.dead_letter_refused or overflow == "reject-publish-dlx",
+        overflow=_first(own.overflow, definition.get("overflow")),
         dead_letter_exchange=_first(own.dead_letter_exchange, definition.get("dead-letter-exchange")),
         dead_letter_routing_key=_first(own.dead_letter_routing_key, definition.get("dead-letter-routing-key")),
     )

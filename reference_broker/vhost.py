@@ -128,7 +128,7 @@ class VirtualHost:
                 del self.policies(operator)[name]
 
     def watch_expiry(self, queue: Queue) -> None:
-        """Delete a queue that nobody used for as long as its x-expires says."""
+        """Delete a queue that nobody used for as long as its argument or its policy says."""
         life = queue.settings.expires
         if life is None or queue.deleted:
             return
@@ -167,7 +167,7 @@ class VirtualHost:
             self.heed_policy(queue)
             if queue.settings != before:
                 queue.settle_down()
-                if before.expires is None:
+                if queue.settings.expires not in (None, before.expires):
                     self.watch_expiry(queue)
 
     def heed_policy(self, queue: Queue) -> None:

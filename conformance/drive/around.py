@@ -50,6 +50,8 @@ class Around:
     """Kills the broker and starts it again; it answers when this returns."""
     restart: Callable[[], None] | None = None
     """Shuts the broker down in good order and starts it again; it answers when this returns."""
+    restarts: int = 2
+    """So many more of these in this run may machines have, where each takes long."""
     alarm: Callable[[str | None], None] | None = None
     """Makes the broker run short of something, for this reason; None: no more."""
     general: int | None = None

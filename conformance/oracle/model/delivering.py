@@ -78,7 +78,7 @@ def deliver(model: Model, channel: Channel, event: Event) -> Facts:
         return
     since = consumer.since
     timeouts.overtaken(model, event, consumer.source)
-    yield from _delivered(channel, event, consumer.source, consumer, consumer.receiver, since, consumer.no_ack)
+    yield from _delivered(model, channel, event, consumer.source, consumer, consumer.receiver, since, consumer.no_ack)
     timeouts.delivered(model, channel, event, since)
     consumer.received += 1
     windows.taken(channel, consumer, event.seq)
@@ -96,7 +96,7 @@ def get_ok(model: Model, channel: Channel, event: Event) -> Facts:
     if _counts(channel):
         yield from counts.answered(channel, request, event)
         timeouts.overtaken(model, event, queue)
-        yield from _delivered(channel, event, queue, None, receiver, request.seq, request.no_ack)
+        yield from _delivered(model, channel, event, queue, None, receiver, request.seq, request.no_ack)
         timeouts.delivered(model, channel, event, request.seq)
     else:
         _taken_unseen(channel, queue, event, no_ack=request.no_ack)
@@ -179,6 +179,7 @@ def _counts(channel: Channel) -> bool:
 
 
 def _delivered(
+    model: Model,
     channel: Channel,
     event: Event,
     queue: Queue,
@@ -189,7 +190,7 @@ def _delivered(
 ) -> Facts:
     tag, message = event.delivery_tag or 0, event.message or ""
     copy = queue.copies.get(message)
-    if copy is None or _another(copy, queue, event):
+    if copy is None or _another(copy, queue, event) or _again(model, copy, queue, event):
         copy = _unknown(event, queue, copy)
     delivery = Delivery(
         tag,
@@ -221,6 +222,7 @@ def _delivered(
         copy.holder.channel.came_back += 1
     queue.leave(copy, GONE if no_ack else OUT)
     copy.holder, copy.aground, copy.seen, copy.proof = delivery, None, True, 0
+    copy.deaths = _deaths(event)
     if no_ack:
         copy.settlement = None
         queue.settled.append(delivery)
@@ -262,6 +264,39 @@ def _another(copy: Copy, queue: Queue, event: Event) -> bool:
     return queue.name in died and (copy.place == GONE or (copy.place == WAITING and may_leave and fresh))
 
 
+def _again(model: Model, copy: Copy, queue: Queue, event: Event) -> bool:
+    """Is it another message of its id, or another copy of it, which has died on its way here since? Who tries again
+    later publishes what failed once more to a queue from which it comes back. And where an exchange for dead letters
+    leads to two queues, one copy may be settled while the other goes round, and dies once more."""
+    if '"x-death"' not in event.arguments:
+        return False
+    if copy.inherited and copy.deaths and copy.deaths != _deaths(event) and _forks(model):
+        return True
+    others = (model.queues.get(name) for name in _died_in(event) - {queue.name})
+    twins = (one.copies.get(copy.id) for one in others if one is not None)
+    return any(
+        twin.publication is not None and twin.publication is not copy.publication and twin.published > copy.published
+        for twin in twins
+        if twin is not None
+    )
+
+
+def _forks(model: Model) -> bool:
+    """Does any exchange lead to several places, so that a dead letter may have come to be several?"""
+    return any(one.opaque or len(one.bindings) > 1 for one in model.topology.exchanges.values())
+
+
+def _deaths(event: Event) -> tuple[tuple[str, str, int], ...]:
+    """What x-death tells: queues, reasons and counts."""
+    told = (event.args["properties"].get("headers") or {}).get("x-death") if '"x-death"' in event.arguments else None
+    entries = [one for one in told if isinstance(one, dict)] if isinstance(told, list) else []
+    return tuple((str(one.get("queue")), str(one.get("reason")), _whole(one.get("count"))) for one in entries)
+
+
+def _whole(count: object) -> int:
+    return count if isinstance(count, int) else 0
+
+
 def _stranger(copy: Copy) -> bool:
     """It was not seen to be published, and was no dead letter when it came: it may have come into any queue."""
     return copy.publication is None and not copy.inherited
@@ -274,8 +309,7 @@ def _elsewhere(copy: Copy, queue: Queue) -> set[str]:
 
 def _died_in(event: Event) -> set[str]:
     """The queues of which the message tells that it was a dead letter."""
-    deaths = (event.args["properties"].get("headers") or {}).get("x-death")
-    return {str(one.get("queue")) for one in deaths if isinstance(one, dict)} if isinstance(deaths, list) else set()
+    return {queue for queue, _, _ in _deaths(event)}
 
 
 def first_of(copy: Copy, delivery: Delivery) -> bool:

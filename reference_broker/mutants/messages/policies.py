@@ -245,3 +245,104 @@ def octets_stay(self: Queue, definition: Mapping[str, Any]) -> None:
     if definition and self.settings.max_octets is None and most is not None:
         self.settings = replace(self.settings, max_octets=most)
         self.limited = True
+
+
+# -- queues that go
+
+
+@replaces(DEFINITION, "policies.no-expires", "expires in a policy is passed over", "POLICY-015", "POLICY-016")
+def no_expires(self: VirtualHost, thing: Thing) -> Definition:
+    return without(self, thing, "expires")
+
+
+@replaces("vhost.watch_expiry", "policies.no-use-counts", "expires counts from the policy, for all uses", "POLICY-015")
+def no_use_counts(self: VirtualHost, queue: Queue) -> None:
+    if queue.declared.expires is None and not queue.consumers:
+        queue.used_at = memory(queue, "watched", lambda: self.clock.now)
+    VirtualHost.watch_expiry(self, queue)
+
+
+@replaces("queue.heed", "policies.argument-lease", "x-expires precedes a policy's expires", "POLICY-016")
+def argument_lease(self: Queue, definition: Definition) -> None:
+    Queue.heed(self, definition)
+    self.settings = replace(self.settings, expires=self.declared.expires or self.settings.expires)
+
+
+@replaces("queue.heed", "policies.policy-lease", "a policy's expires precedes x-expires", "POLICY-016")
+def policy_lease(self: Queue, definition: Definition) -> None:
+    Queue.heed(self, definition)
+    if "expires" in definition:
+        self.settings = replace(self.settings, expires=definition["expires"] / 1000)
+
+
+@replaces("queue.heed", "policies.longer-lease", "of two times of a queue the larger one holds", "POLICY-016")
+def longer_lease(self: Queue, definition: Definition) -> None:
+    Queue.heed(self, definition)
+    if self.declared.expires is not None and "expires" in definition:
+        self.settings = replace(self.settings, expires=max(self.declared.expires, definition["expires"] / 1000))
+
+
+@replaces("queue.heed", "policies.first-lease", "the first time of a queue holds for ever", "POLICY-017")
+def first_lease(self: Queue, definition: Definition) -> None:
+    Queue.heed(self, definition)
+    if self.settings.expires is not None:
+        first = memory(self, "lease", lambda: self.settings.expires)
+        self.settings = replace(self.settings, expires=first)
+
+
+@replaces("queue.heed", "policies.lease-never-removed", "expires holds when its policy is gone", "POLICY-017")
+def lease_never_removed(self: Queue, definition: Definition) -> None:
+    before = self.settings.expires
+    Queue.heed(self, definition)
+    if self.settings.expires is None:
+        self.settings = replace(self.settings, expires=before)
+
+
+@replaces("vhost.heed_policies", "policies.shorter-lease-later", "a shorter time waits for the longer", "POLICY-017")
+def shorter_lease_later(self: VirtualHost) -> None:
+    for exchange in self.exchanges.values():
+        exchange.heed(self.definition_of(exchange))
+    for queue in list(self.queues.values()):
+        before = queue.settings
+        self.heed_policy(queue)
+        if queue.settings != before:
+            queue.settle_down()
+            if before.expires is None:
+                self.watch_expiry(queue)
+
+
+# -- queues that are full
+
+
+@replaces(DEFINITION, "policies.no-overflow", "overflow in a policy is passed over", "POLICY-018", "POLICY-019")
+def no_overflow(self: VirtualHost, thing: Thing) -> Definition:
+    return without(self, thing, "overflow")
+
+
+@replaces("queue.heed", "policies.first-overflow", "the first overflow of a queue holds for ever", "POLICY-019")
+def first_overflow(self: Queue, definition: Definition) -> None:
+    Queue.heed(self, definition)
+    if self.settings.overflow is not None:
+        first = memory(self, "overflow", lambda: self.settings.overflow)
+        self.settings = replace(self.settings, overflow=first)
+
+
+@replaces("queue.heed", "policies.refuses-for-ever", "a queue that refuses does so for ever", "POLICY-019")
+def refuses_for_ever(self: Queue, definition: Definition) -> None:
+    before = self.settings.overflow
+    Queue.heed(self, definition)
+    if before == "reject-publish":
+        self.settings = replace(self.settings, overflow=before)
+
+
+@replaces("queue.heed", "policies.overflow-wins", "a policy's overflow precedes that of the arguments", "POLICY-020")
+def overflow_wins(self: Queue, definition: Definition) -> None:
+    Queue.heed(self, definition)
+    self.settings = replace(self.settings, overflow=definition.get("overflow", self.settings.overflow))
+
+
+@replaces("queue.heed", "policies.either-refuses", "a queue refuses if argument or policy says so", "POLICY-020")
+def either_refuses(self: Queue, definition: Definition) -> None:
+    Queue.heed(self, definition)
+    if "reject-publish" in (self.declared.overflow, definition.get("overflow")):
+        self.settings = replace(self.settings, overflow="reject-publish")

@@ -56,6 +56,7 @@ from conformance.drive.machines.messages.lots import (
     RULED,
     TRANSACTIONS,
 )
+from conformance.drive.machines.messages.restarting import Outlive
 from conformance.drive.machines.swarm import Alphabet, Choice, weighted
 from conformance.drive.machines.world import Command
 
@@ -150,6 +151,7 @@ _pursue = st.builds(
     _fates,
     st.sampled_from((0, 100, 1300, 1300)),
 )
+_few, _after_death = st.sampled_from((0, 1, 2)), st.sampled_from((0, 300, 1300))
 _definition = st.sampled_from(
     (
         *((("max-length", most),) for most in (0, 1, 2, 3, 5)),
@@ -189,6 +191,7 @@ PATIENT: Alphabet = (
     weighted(3, Dismiss, _channel, st.booleans()),
     weighted(1, Anew, _channel, _queue),
     weighted(1, Count, _channel, _queue),
+    weighted(2, Outlive, _channel, _first, _sends, _sends, _few, _after_death, _few, _after_death, _overfill),
     weighted(24, Course, _courses, st.integers(0, 11)),
     weighted(24, Course, _courses, st.integers(0, 11)),
 )

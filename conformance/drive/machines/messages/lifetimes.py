@@ -59,6 +59,7 @@ class Lifetimes(World):
         """So many may still be taken."""
         self.rulings = RULINGS if self.ours else FEW_RULINGS
         """So many times a policy may still change."""
+        self._restarted = False
         self.policies: dict[tuple[str, int, bool], str] = {}
         """Their names, by queue, rank, and whether they are an operator's."""
         self.used: set[str] = set()
@@ -166,6 +167,15 @@ class Lifetimes(World):
         self._left -= spent
         return spent
 
+    def may_restart(self) -> bool:
+        """Once in a history, if that can be done; and seldom in a whole run, where it takes long."""
+        around = self.stage.around
+        if around.restart is None or self._restarted or self.traits & set(UNREST) or not (self.ours or around.restarts):
+            return False
+        self._restarted = True
+        around.restarts -= not self.ours
+        return True
+
     def count(self, channel: int, index: int) -> None:
         """Asks how many messages are in this queue."""
         self.channel(channel).declare(self.queue(index), passive=True)
@@ -191,6 +201,12 @@ class Lifetimes(World):
         if not (consumed or held) and name in self._arguments and not any(view.publishing for view in views):
             channel.delete(name)
             self.stage.quiesce()
+            self.stage.queue(self._arguments[name], name=name)
+
+    def declare_again(self, index: int) -> None:
+        """Just as it was: it is there."""
+        name = self.queue(index)
+        if name in self._arguments:
             self.stage.queue(self._arguments[name], name=name)
 
     # -- channels

@@ -16,13 +16,18 @@ from conformance.drive.scenes.marks import QueueType, rule
 from conformance.drive.scenes.props import confirming
 from conformance.drive.stage import NotOffered, Stage
 
-MOST, ARGUMENT, TTL = "max-length", "x-max-length", "message-ttl"
+MOST, ARGUMENT, TTL, EXPIRES = "max-length", "x-max-length", "message-ttl", "expires"
+OVERFLOW, DOES, REJECT, DROP = "overflow", "x-overflow", "reject-publish", "drop-head"
 HEEDED, ARRIVED = 1.1, 1.3
 """Seconds after which a policy is heeded, and after which a dead letter has come."""
 HIGH = 100
 """A priority above those of policies that the broker may have had before; LavinMQ knows them up to 127."""
 SHORT, SOON, HOUR = 200, 0.5, 3_600_000
 """Milliseconds, seconds, and milliseconds again."""
+GONE, LEASE = 2.3 + HEEDED, 3_000
+"""Seconds after which what nobody uses for `SHORT` is gone; milliseconds that outlast two changes."""
+MANY = 12
+"""What a full queue has to refuse, so that it is no accident."""
 CLASSIC: tuple[QueueType, ...] = ("classic",)
 LOWER: Mapping[str, Mapping[str, object]] = {"length": {MOST: 2}, "all else": {"max-length-bytes": 1, TTL: SHORT}}
 """What a policy may set by which a queue keeps next to nothing."""
@@ -325,3 +330,78 @@ def test_an_argument_says_otherwise(stage: Stage, what: str) -> None:
     heeded(stage)
     strays(stage, exchange)
     look(stage, ruled, declared)
+
+
+def asked(stage: Stage, *queues: str) -> None:
+    """Are they there? Each question has a channel of its own: it may cost that."""
+    for queue in queues:
+        stage.channel().declare(queue, passive=True)
+        stage.quiesce()
+
+
+@rule("POLICY-015", queue_types=CLASSIC)
+def test_a_policy_makes_queues_go(stage: Stage) -> None:
+    """One is used by nobody; one by a get, when some of its time has passed."""
+    unused, used = stage.queue(), stage.queue()
+    put(stage, only(unused), {EXPIRES: SHORT})
+    put(stage, only(used), {EXPIRES: LEASE})
+    heeded(stage)
+    wait(stage, 1.0)
+    stage.get(stage.channel(), used)
+    wait(stage, 2.3)
+    asked(stage, unused, used)
+
+
+@rule("POLICY-016", queue_types=CLASSIC)
+def test_the_smaller_lease(stage: Stage) -> None:
+    """That of the argument is smaller, and that of the policy."""
+    times = ((SHORT, HOUR), (HOUR, SHORT))
+    queues = [stage.queue({"x-expires": argument}) for argument, _ in times]
+    for queue, (_, by_policy) in zip(queues, times, strict=True):
+        put(stage, only(queue), {EXPIRES: by_policy})
+    wait(stage, GONE)
+    asked(stage, *queues)
+
+
+@rule("POLICY-017", queue_types=CLASSIC)
+def test_the_lease_changes(stage: Stage) -> None:
+    """It is removed, made longer, and made shorter, while nobody uses the queues."""
+    before = {stage.queue(): LEASE, stage.queue(): LEASE, stage.queue(): HOUR}
+    names = [put(stage, only(queue), {EXPIRES: life}) for queue, life in before.items()]
+    heeded(stage)
+    stage.around.unrule(stage, names[0])
+    for queue, name, life in [*zip(before, names, (0, HOUR, SHORT), strict=True)][1:]:
+        put(stage, only(queue), {EXPIRES: life}, name)
+    wait(stage, GONE)
+    asked(stage, *before)
+
+
+@rule("POLICY-018", queue_types=CLASSIC)
+def test_a_policy_refuses(stage: Stage) -> None:
+    """The queue is filled, and emptied, again and again."""
+    trial = Trial(stage, stage.queue())
+    put(stage, only(trial.queue), {MOST: 3, OVERFLOW: REJECT})
+    heeded(stage)
+    trial.keeps(5, 2, 4)
+
+
+@rule("POLICY-019", queue_types=CLASSIC)
+@pytest.mark.parametrize("turns", [(REJECT, DROP), (DROP, REJECT)], ids=["refuses first", "drops first"])
+def test_what_a_full_queue_does_changes(stage: Stage, turns: tuple[str, str]) -> None:
+    """While it is full; and back again."""
+    trial, name = Trial(stage, stage.queue()), fresh(stage)
+    for overflow in (*turns, turns[0]):
+        put(stage, only(trial.queue), {MOST: 3, OVERFLOW: overflow}, name)
+        heeded(stage)
+        trial.fill(MANY)
+    trial.empty()
+
+
+@rule("POLICY-020", queue_types=CLASSIC)
+@pytest.mark.parametrize(("argument", "policy"), [(DROP, REJECT), (REJECT, DROP)], ids=["drops", "refuses"])
+def test_an_argument_says_what_a_full_queue_does(stage: Stage, argument: str, policy: str) -> None:
+    """The policy says otherwise, and sets the length."""
+    trial = Trial(stage, stage.queue({DOES: argument}))
+    put(stage, only(trial.queue), {MOST: 3, OVERFLOW: policy})
+    heeded(stage)
+    trial.keeps(MANY)

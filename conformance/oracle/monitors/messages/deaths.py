@@ -1,8 +1,9 @@
 """What the history tells of messages that die in queues and go on to others: for the family DLX.
 
-A `Mortal` is a message that was published to the default exchange, under its own id, for a queue that has a dead letter
-exchange. Each delivery of it shows where it is, and the list of its deaths. What it did since it was seen last follows
-from the arguments of the queues: `way` walks from queue to queue, as far as each step has one possible cause.
+A `Mortal` is a message that was published under its own id for a queue that has a dead letter exchange: to the default
+exchange, or to one that leads to one queue. Each delivery of it shows where it is, and the list of its deaths. What it
+did since it was seen last follows from the arguments of the queues: `way` walks from queue to queue, as far as each
+step has one possible cause.
 """
 
 from __future__ import annotations
@@ -109,15 +110,29 @@ class Graves:
 
     messages: OrderedDict[str, Mortal | None] = field(default_factory=OrderedDict)
     places: OrderedDict[str, Place] = field(default_factory=OrderedDict)
-    bound: dict[str, list[str]] = field(default_factory=dict)
-    """The queues that an exchange of the client leads to, whatever the key."""
+    bound: dict[str, list[tuple[str | None, str]]] = field(default_factory=dict)
+    """The queues that an exchange of the client leads to, each with its key, or None: whatever the key."""
 
     def target(self, place: Place, key: str) -> str | None:
         """The one queue that gets what dies there, if that is known."""
-        if place.exchange == "":
-            return place.key or key
-        found = self.bound.get(place.exchange or "", [])
+        return self.leads(place.exchange or "", place.key or key)
+
+    def leads(self, exchange: str, key: str) -> str | None:
+        """The one queue that gets what is published with this key, if that is known."""
+        if not exchange:
+            return key
+        found = [queue for by, queue in self.bound.get(exchange, []) if by in (None, key)]
         return found[0] if len(found) == 1 else None
+
+    def bind(self, exchange: str, key: str | None, queue: str) -> None:
+        """The same again changes nothing."""
+        found = self.bound.setdefault(exchange, [])
+        if (key, queue) not in found:
+            found.append((key, queue))
+
+    def obscure(self, exchange: str) -> None:
+        """Nobody knows any more where it leads."""
+        self.bound[exchange] = [(None, ""), (None, "-")]
 
     def swept(self, name: str, since: int) -> None:
         """The queue was found empty by a question of then: what has left it for good stands in nobody's way."""
@@ -133,7 +148,7 @@ class Graves:
 
     def alone(self, mortal: Mortal) -> bool:
         """Is there certainly no other copy of it anywhere?"""
-        return not (mortal.carbon or mortal.blind) and all(len(queues) == 1 for queues in self.bound.values())
+        return not (mortal.carbon or mortal.blind) and all(map(_once, self.bound.values()))
 
     def way(self, mortal: Mortal, until: str) -> list[Step] | None:
         """The deaths from where it was seen last until it comes to this queue; None: that is not known."""
@@ -168,6 +183,12 @@ class Graves:
                 return True
             here, key = str(following), place.key or key
         return True
+
+
+def _once(bindings: list[tuple[str | None, str]]) -> bool:
+    """Does each key lead to one queue at most?"""
+    keys = [key for key, _ in bindings]
+    return len(keys) == 1 or (None not in keys and len({*keys}) == len(keys))
 
 
 def _cause(place: Place, mortal: Mortal, *, fresh: bool) -> str | None:

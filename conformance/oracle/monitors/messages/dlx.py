@@ -60,9 +60,7 @@ def arranged(fact: Passed, notes: Notes) -> None:
     if event.direction != TO_BROKER:
         return
     if event.exchange:
-        exchange = fact.topology.exchange(fact.connection.vhost, event.exchange)
-        sure = event.method == "queue.bind" and exchange is not None and exchange.kind == "fanout"
-        graves.bound.setdefault(event.exchange, []).extend([name] if sure else ["", ""])
+        _bound(fact, event.exchange, name, graves)
     elif event.method != "queue.declare":
         graves.places.pop(name, None)
     elif fact.topology.policies or not name or event.has("auto_delete"):
@@ -73,6 +71,26 @@ def arranged(fact: Passed, notes: Notes) -> None:
         graves.places[name] = Place(arguments, not notes.profile.queue(kind).messages_expire)
         if len(graves.places) > QUEUES:
             graves.places.popitem(last=False)
+
+
+def _bound(fact: Passed, exchange: str, queue: str, graves: Graves) -> None:
+    """A fanout exchange leads there with any key, as a topic exchange does by #; a direct one with the key that is
+    said."""
+    known, key = fact.topology.exchange(fact.connection.vhost, exchange), fact.event.routing_key or ""
+    kind = known.kind if known is not None and fact.event.method == "queue.bind" else ""
+    if kind == "fanout" or (kind == "topic" and key == "#"):
+        graves.bind(exchange, None, queue)
+    elif kind == "direct" and known is not None and not (known.shared or known.opaque):
+        graves.bind(exchange, key, queue)
+    else:
+        graves.obscure(exchange)
+
+
+@follows("exchange.bind", "exchange.unbind")
+def chained(fact: Passed, notes: Notes) -> None:
+    """An exchange leads to another one, too."""
+    if fact.event.direction == TO_BROKER:
+        notes.memory(Graves).obscure(str(fact.event.args.get("source") or ""))
 
 
 @judges(Policed)
@@ -87,8 +105,13 @@ def ruled(fact: Policed, notes: Notes) -> None:
 def published(fact: Passed, notes: Notes) -> None:
     """A message for a queue that has a dead letter exchange."""
     event, graves = fact.event, notes.memory(Graves)
-    place = graves.places.get(event.routing_key or "") if not event.exchange else None
-    if place is None or place.exchange is None or not event.message:
+    exchange, key = event.exchange or "", event.routing_key or ""
+    again = bool(event.message) and event.message in graves.messages
+    if again:
+        graves.messages[event.message or ""] = None  # two messages have one id
+    queue = graves.leads(exchange, key) if graves.places else None
+    place = graves.places.get(queue or "")
+    if queue is None or place is None or place.exchange is None or not event.message:
         return
     channel = fact.connection.channels.get(event.channel)
     sound = channel is not None and channel.state == OPEN and not channel.indeterminate and fact.connection.usable()
@@ -96,16 +119,17 @@ def published(fact: Passed, notes: Notes) -> None:
     headers = content.get("headers") or {}
     lawful = sound and channel is not None and not channel.transactional and "x-death" not in headers
     mortal = Mortal(
-        event.routing_key or "",
+        queue,
         event.seq,
         event.time_ns,
         event.connection,
         content.get("expiration"),
         _names(headers.get("CC")),
         "BCC" in headers,
-        key=event.routing_key or "",
+        exchange=exchange,
+        key=key,
     )
-    graves.messages[event.message] = mortal if lawful and event.message not in graves.messages else None
+    graves.messages[event.message] = mortal if lawful and not again else None
     place.came.append(event.message)
     if len(graves.messages) > MESSAGES:
         graves.messages.popitem(last=False)

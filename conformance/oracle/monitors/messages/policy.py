@@ -1,4 +1,4 @@
-"""POLICY: what policies set for queues, seen in how many messages these keep.
+"""POLICY: what policies set for queues, seen in how many messages these keep, and which they refuse.
 
 A queue is followed for as long as all that happens to it is certain: one channel in confirm mode fills it, gets of the
 same connection empty it, and no policy changes while a publish is under way. Then what policies and arguments leave is
@@ -24,11 +24,19 @@ from conformance.oracle.topology.policies import Policies, fits, number
 
 LIMITS, LATER, PATTERN, HIGHEST, KIND = "POLICY-001", "POLICY-002", "POLICY-003", "POLICY-004", "POLICY-005"
 VHOST, SMALLER, WAITING, REMOVED, OPERATOR = "POLICY-006", "POLICY-007", "POLICY-008", "POLICY-009", "POLICY-010"
-ALL = (LIMITS, LATER, PATTERN, HIGHEST, KIND, VHOST, SMALLER, WAITING, REMOVED, OPERATOR)
-MOST, ARGUMENT, TYPE, DEAD = "max-length", "x-max-length", "x-queue-type", "dead-letter-exchange"
+REFUSES, TURNED, FIRST = "POLICY-018", "POLICY-019", "POLICY-020"
+OF_FULL = REFUSES, TURNED, FIRST
+ALL = (LIMITS, LATER, PATTERN, HIGHEST, KIND, VHOST, SMALLER, WAITING, REMOVED, OPERATOR, *OF_FULL)
+MOST, ARGUMENT, DOES, TYPE = "max-length", "x-max-length", "x-overflow", "x-queue-type"
+DEAD = "dead-letter-exchange"
+OVERFLOW, REJECT = "overflow", "reject-publish"
+KNOWN = "drop-head", REJECT
+TAKEN, REFUSED = "basic.ack", "basic.nack"
 TTL, LONG = "message-ttl", 600_000
 """So many milliseconds are longer than a history."""
 SHELVES = 64
+REFUSALS = 8
+"""A broker may refuse a publish for reasons of its own; hardly so many one after another."""
 Place = tuple[str, int]
 """A connection, and a channel of it."""
 
@@ -41,10 +49,12 @@ class Shelf:
     vhost: str
     name: str
     argument: int | None
+    overflow: str | None
+    """What its arguments say that it does when it is full."""
     declared: int
     publisher: int = 0
-    pending: dict[str, bool] = field(default_factory=dict)
-    """What is published, in order, and whether that is confirmed."""
+    pending: dict[str, str] = field(default_factory=dict)
+    """What is published, in order, and how that was answered, if it was."""
     came: list[str] = field(default_factory=list)
     """All that came in since it was empty."""
     ready: list[str] = field(default_factory=list)
@@ -54,32 +64,54 @@ class Shelf:
     """Channels with unacked messages of it."""
     most: int | None = None
     """How many it may hold now."""
+    refuses: bool = False
+    """Does it refuse more than that?"""
     waited: bool = False
-    """A policy has changed while messages were in it."""
+    """A limit has changed while messages were in it."""
+    turned: bool = False
+    """What it does when it is full has changed meanwhile."""
+    speaks: str = ""
+    """The rule that the answers of a full queue speak for, and the policies that say so."""
+    told: list[int] = field(default_factory=list)
+    denied: int = 0
+    """So many were refused one after another, though the oldest must have made room."""
     asking: int = 0
     unsure: bool = False
     """Until it is empty again."""
     spoiled: bool = False
     """For good."""
 
-    def enter(self) -> None:
-        """What is confirmed is in, in the order in which it was published; the oldest make room."""
+    def full(self) -> bool:
+        return self.most is not None and len(self.ready) >= self.most
+
+    def enter(self) -> Iterator[tuple[str, str]]:
+        """What is answered has come in or not, in the order in which it was published; the oldest make room. Tells of
+        what finds a full queue how that was answered, and how it must be."""
         for message in [*self.pending]:
-            if not self.pending[message]:
+            answer = self.pending[message]
+            if not answer:
                 return
             del self.pending[message]
-            self.came.append(message)
-            self.ready.append(message)
-            self.trim()
+            if self.full():
+                yield answer, REFUSED if self.refuses else TAKEN
+            elif answer == REFUSED:
+                self.unsure = True  # of that nothing is claimed
+            if answer == TAKEN:
+                self.came.append(message)
+                self.ready.append(message)
+                self.trim()
 
     def trim(self) -> None:
-        if self.most is not None:
-            del self.ready[: max(0, len(self.ready) - self.most)]
+        over = 0 if self.most is None else max(0, len(self.ready) - self.most)
+        if over and self.refuses:
+            self.unsure = True  # it may keep what it has
+        else:
+            del self.ready[:over]
 
     def empty(self) -> None:
         """All is known again."""
         self.came, self.ready, self.taken = [], [], []
-        self.waited, self.unsure = False, bool(self.pending)
+        self.waited, self.turned, self.unsure, self.denied = False, False, bool(self.pending), 0
 
 
 @dataclass(slots=True)
@@ -96,7 +128,7 @@ class Shelves:
 
 @follows("queue.declare")
 def declared(fact: Passed, notes: Notes) -> None:
-    """A classic queue with no argument but perhaps a length."""
+    """A classic queue with no argument but perhaps a length, and what it does when it is full."""
     event, shelves = fact.event, notes.memory(Shelves)
     if event.direction != TO_BROKER or event.has("passive"):
         return
@@ -105,13 +137,14 @@ def declared(fact: Passed, notes: Notes) -> None:
     if "x-dead-letter-exchange" in arguments:
         for one in shelves.by_queue.values():
             one.spoiled = True
-    plain = {*arguments} <= {ARGUMENT, TYPE} and arguments.get(TYPE, "classic") == "classic"
+    plain = {*arguments} <= {ARGUMENT, DOES, TYPE} and arguments.get(TYPE, "classic") == "classic"
+    plain = plain and arguments.get(DOES) in (None, *KNOWN)
     limited = ARGUMENT not in arguments or number(arguments[ARGUMENT]) is not None
     if known or not name or not plain or not limited or event.has("auto_delete") or event.has("exclusive"):
         return
     vhost, most = fact.connection.vhost, number(arguments.get(ARGUMENT))
     if fact.topology.queue(vhost, name) is None:
-        shelves.by_queue[name] = Shelf(event.connection, vhost, name, most, event.seq)
+        shelves.by_queue[name] = Shelf(event.connection, vhost, name, most, arguments.get(DOES), event.seq)
     if len(shelves.by_queue) > SHELVES:
         shelves.by_queue.popitem(last=False)
 
@@ -119,15 +152,23 @@ def declared(fact: Passed, notes: Notes) -> None:
 # -- what holds
 
 
-def most_of(shelf: Shelf, policies: Policies) -> tuple[int | None, bool]:
-    """The limit that arguments and policies set together, if any; and is that known?"""
+def heed(shelf: Shelf, policies: Policies) -> bool:
+    """What arguments and policies set together holds from now on; is that known?"""
     found = policies.settings(shelf.vhost, "classic", shelf.name)
+    shelf.most, shelf.refuses = None, False
     if found is None:
-        return None, False
-    long = found.get(TTL)
-    sure = {*found} <= {MOST, TTL} and (long is None or (number(long) or 0) >= LONG)
+        return False
     limits = [one for one in (shelf.argument, number(found.get(MOST))) if one is not None]
-    return min(limits, default=None), sure
+    overflow, long = shelf.overflow or found.get(OVERFLOW), found.get(TTL)
+    shelf.most, shelf.refuses = min(limits, default=None), overflow == REJECT
+    operators = policies.fitting(shelf.vhost, "classic", shelf.name, operator=True)
+    if overflow not in (None, *KNOWN) or any(OVERFLOW in one.definition for one in operators):
+        return False
+    return {*found} <= {MOST, OVERFLOW, TTL} and (long is None or (number(long) or 0) >= LONG)
+
+
+def seqs(policies: Policies) -> list[int]:
+    return sorted(one.seq for one in policies.by_key.values())
 
 
 def rule_of(shelf: Shelf, policies: Policies) -> str:
@@ -140,15 +181,29 @@ def rule_of(shelf: Shelf, policies: Policies) -> str:
         return "" if less else OPERATOR  # of that the guides say different things
     if not own:
         return _missing(shelf, policies)
-    if shelf.waited:
-        return WAITING
+    if shelf.waited or shelf.turned:
+        return WAITING if shelf.waited else TURNED
     if len(own) > 1:
         return HIGHEST
+    if OVERFLOW in own[0].definition and (shelf.refuses or shelf.overflow):
+        return FIRST if shelf.overflow else REFUSES
     if shelf.argument is not None and MOST in own[0].definition:
         return SMALLER
     if own[0].seq < shelf.declared:
         return LATER
     return LIMITS if own[0].pattern.startswith("^") else PATTERN
+
+
+def rule_of_full(shelf: Shelf, policies: Policies) -> str:
+    """What the answer of a full queue speaks for; empty: the limit itself is in question, or no policy says it."""
+    own = policies.fitting(shelf.vhost, "classic", shelf.name)
+    if len(own) > 1 or policies.fitting(shelf.vhost, "classic", shelf.name, operator=True):
+        return ""
+    if shelf.waited or shelf.turned:
+        return WAITING if shelf.waited else TURNED
+    if not own or OVERFLOW not in own[0].definition:
+        return ""
+    return FIRST if shelf.overflow else REFUSES
 
 
 def _missing(shelf: Shelf, policies: Policies) -> str:
@@ -173,11 +228,12 @@ def changed(fact: Policed, notes: Notes) -> None:
             shelf.unsure = shelf.unsure or bool(shelf.pending) or shelf.asking > 0
         return
     for shelf in shelves.by_queue.values():
-        before = shelf.most
-        shelf.most, sure = most_of(shelf, policies)
+        most, refuses = shelf.most, shelf.refuses
+        sure = heed(shelf, policies)
         if shelf.ready:
             shelf.unsure = shelf.unsure or not sure or bool(shelf.taken)
-            shelf.waited = shelf.waited or before != shelf.most
+            shelf.waited = shelf.waited or most != shelf.most
+            shelf.turned = shelf.turned or refuses != shelf.refuses
             shelf.trim()
 
 
@@ -205,24 +261,39 @@ def published(fact: Passed, notes: Notes) -> None:
     if not (sound and mine and plain) or not event.message or event.message in shelf.pending:
         shelf.spoiled = True
         return
-    shelf.most, sure = most_of(shelf, fact.topology.policies)
+    sure = heed(shelf, fact.topology.policies)
     if shelf.taken or shelf.asking or not sure or not fact.topology.policies.settled(event.time_ns):
-        shelf.unsure = True
+        shelf.unsure, shelf.denied = True, 0
+    shelf.speaks, shelf.told = rule_of_full(shelf, fact.topology.policies), seqs(fact.topology.policies)
     shelf.publisher = event.channel
-    shelf.pending[event.message] = False
+    shelf.pending[event.message] = ""
 
 
-@judges(Confirmed)
+@judges(Confirmed, *OF_FULL)
 def confirmed(fact: Confirmed, notes: Notes) -> None:
-    """It is in, or it was refused, of which nothing is claimed."""
-    by_queue = notes.memory(Shelves).by_queue
+    """It is in, or it was refused: rightly, where it has found a full queue?"""
+    by_queue, event = notes.memory(Shelves).by_queue, fact.event
     for publication in fact.resolved if by_queue else ():
         shelf = by_queue.get(publication.routing_key) if not publication.exchange else None
         if shelf is None or publication.message not in shelf.pending:
             continue
-        shelf.unsure = shelf.unsure or fact.event.method != "basic.ack"
-        shelf.pending[publication.message] = True
-        shelf.enter()
+        shelf.pending[publication.message] = event.method or ""
+        for answer, expected in shelf.enter():
+            _answered(event, shelf, answer, expected, notes)
+
+
+def _answered(event: Event, shelf: Shelf, answer: str, expected: str, notes: Notes) -> None:
+    """A full queue takes a message or not: as it must?"""
+    certain = bool(shelf.speaks) and not shelf.spoiled and (shelf.denied > 0 or not shelf.unsure)
+    wrong = answer != expected
+    shelf.unsure = shelf.unsure or wrong
+    shelf.denied = shelf.denied + 1 if certain and wrong and answer == REFUSED else 0
+    if certain and wrong and (answer == TAKEN or shelf.denied == REFUSALS):
+        does = "refuses what comes" if shelf.refuses else "drops its oldest message"
+        allowed = f"{expected}: {shelf.name} has {shelf.most} messages, and {does}"
+        notes.find(shelf.speaks, event, allowed, answer, *shelf.told)
+    elif certain and not wrong and answer == REFUSED and shelf.speaks in OF_FULL:
+        notes.exercise(shelf.speaks)
 
 
 # -- what comes out
@@ -296,8 +367,7 @@ def _compare(event: Event, shelf: Shelf, policies: Policies, notes: Notes) -> No
     elif shelf.taken == shelf.came[len(shelf.came) - len(shelf.taken) :]:
         said = "no limit" if shelf.most is None else f"a limit of {shelf.most}"
         allowed = f"the last {len(shelf.ready)} of {len(shelf.came)} messages, by {said}"
-        told = sorted(one.seq for one in policies.by_key.values())
         lost = LOSING if len(shelf.taken) < len(shelf.ready) else ()
-        notes.find(rule, event, allowed, f"the last {len(shelf.taken)} of them", *told, unless=lost)
+        notes.find(rule, event, allowed, f"the last {len(shelf.taken)} of them", *seqs(policies), unless=lost)
     else:
         shelf.spoiled = True

@@ -301,7 +301,7 @@ RECEIVED: dict[str, Maker] = {
     "bind-exchange-ok": lambda c, w: m.ExchangeBindOk(c),
     "unbind-exchange-ok": lambda c, w: m.ExchangeUnbindOk(c),
     "return": lambda c, w: m.BasicReturn(c, int(w.pairs.get("code", 312)), "", w.pairs.get("exchange", ""), w.text(0)),
-    "get-ok": lambda c, w: m.BasicGetOk(c, w.number(0), w.has("redelivered"), "", w.text(2)),
+    "get-ok": lambda c, w: m.BasicGetOk(c, w.number(0), w.has("redelivered"), w.pairs.get("exchange", ""), w.text(2)),
     "deliver": lambda c, w: m.BasicDeliver(c, w.text(0), w.number(1), w.has("redelivered"), "", w.text(3)),
     "closed": lambda c, w: _blame(m.ChannelClose, c, w),
     "kicked": lambda c, w: _blame(m.ConnectionClose, 0, w),

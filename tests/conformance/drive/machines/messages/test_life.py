@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from random import Random
@@ -37,6 +38,7 @@ from conformance.drive.run.bench import Bench
 from conformance.drive.stage import Stage
 from conformance.history.recorder import Recorder
 from reference_broker import ReferenceBroker
+from reference_broker.queue import Queue
 from tests.support.worlds import Until
 
 DRAWN = 2000
@@ -86,11 +88,16 @@ def run(
     deadline: float = 10.0,
     theme: str = "",
     managed: bool = False,
+    restarts: bool = False,
 ) -> MachineOutcome:
-    """The machine, or the one that draws what one theme says."""
+    """The machine, or the one that draws what one theme says; or one that restarts the broker in most histories."""
     machine = replace(LIFE, lots={ANYTHING: OF_ANYTHING, **OF_THEMES}[theme]) if theme else LIFE
+    if restarts:
+        often = tuple(replace(one, weight=12) if one.name == "Outlive" else one for one in PATIENT)
+        machine = replace(machine, patient=often)
     with ReferenceBroker(clock="elastic", http_port=0, mutants=mutants, dialect=dialect) as broker:
         around = Around(Admin(broker.admin_url) if managed else None, broker.leap)
+        around.restart = broker.restart if restarts else None
         bench = Bench(Target.parse(broker.url), profiles.load(dialect), around, deadline)
         return search.run(machine, bench, queue_type, scheduler, examples, 40, seed)
 
@@ -160,6 +167,46 @@ def test_a_wrong_one_is_found(mutant: str, rule: str, until: Until, monkeypatch:
     until(rule.partition("-")[0])
     broken = run(mutants=(mutant,), deadline=1.0, theme=ANYTHING).broken
     assert rule.partition("-")[0] in {one.partition("-")[0] for one in broken}
+
+
+def deaths_forgotten(queue: Queue) -> None:
+    """A restart leaves no x-death."""
+    for entry in queue.ready.entries():
+        told = entry.message
+        headers = [one for one in told.headers if one[0] != "x-death"]
+        if len(headers) < len(told.headers):
+            entry.message = told.copy(told.exchange, told.routing_key, headers=headers)
+
+
+def never_expires(queue: Queue) -> None:
+    """What has waited over a restart has no time to live."""
+    for entry in queue.ready.entries():
+        entry.expires = None
+
+
+@pytest.mark.parametrize(("spoil", "family"), [(None, ""), (deaths_forgotten, "DLX"), (never_expires, "TTL")])
+def test_what_a_restart_meets(
+    spoil: Callable[[Queue], None] | None, family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Right restarts are not blamed; wrong ones, that err where something else is at work, are."""
+    restart = Queue.restart
+
+    def wrongly(self: Queue) -> None:
+        restart(self)
+        if spoil is not None:
+            spoil(self)
+
+    monkeypatch.setattr(Queue, "restart", wrongly)
+    monkeypatch.setattr(campaign, "SHRINK_SECONDS", 0.2)
+    outcome = run(examples=24, seed=2, deadline=1.0 if spoil else 10.0, restarts=True)
+    assert {one.partition("-")[0] for one in outcome.broken} >= ({family} if family else set())
+    if spoil is None:
+        assert outcome.judgement.findings == []
+        assert outcome.judgement.exercised["DUR-014"] > 0, "there were restarts"
+
+
+def test_without_a_command_nothing_restarts() -> None:
+    assert not [rule for rule in run(examples=4).judgement.exercised if rule.startswith("DUR-")]
 
 
 @cache

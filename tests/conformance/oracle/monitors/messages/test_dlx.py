@@ -93,6 +93,29 @@ LONG_LIVED = entry("q", "maxlen", 1, original_expiration=["S", "60000"])
 PUSHED = dead(LONG_LIVED, first=("q", "maxlen"))
 FROM_W = LATER + "2 > get w \n 2 < get-ok 1 {} w {} \n 2 > reject 1 \n @barrier 2 \n" + LATER
 ACKED = two() + M1 + TAKEN + "2 > ack 1 \n @barrier 2 \n" + LATER + ASK
+WAITS = "@open 90 \n 90 > declare w classic x-dead-letter-exchange= x-dead-letter-routing-key=q \n 90 < declare-ok w \n"
+WAITS += "@queue q classic \n @confirming 1 \n @open 2 \n"
+AGAIN = "1 > publish w m1 expiration=100 \n 1 < ack 2 \n 2 > ack 1 \n @barrier 2 \n" + LATER
+AGAIN_DEAD = dead(entry("w", "expired", 1, original_expiration=KEPT), first=("w", "expired")) + " \n"
+AGAIN_SEEN = AGAIN + f"2 > get q \n 2 < get-ok 2 m1 q {AGAIN_DEAD}"
+LED = "@queue w classic x-dead-letter-exchange=t x-message-ttl=100 \n @queue q classic x-dead-letter-exchange=x \n"
+LED += "@queue p classic \n @route x direct q w \n @exchange t q \n @confirming 1 \n @open 2 \n"
+LED += M1 + REJECTED + LATER + "2 > get q \n"
+ON_AGAIN = "2 > reject 2 \n @barrier 2 \n" + LATER + "2 > get q \n"
+
+
+def led(at: int, count: int) -> str:
+    """It has died so often in both queues, and comes by two exchanges."""
+    deaths = entry("w", "expired", count, exchange=["S", "x"], keys=("q",)), entry("q", "rejected", count)
+    return f"2 < get-ok {at} m1 q exchange=t {dead(*deaths)} \n"
+
+
+FORKED = "@queue d classic \n @queue q classic x-dead-letter-exchange=f x-message-ttl=100 \n"
+FORKED += "@exchange f d \n @exchange g q \n 90 > bind-exchange g f k \n 90 < bind-exchange-ok \n"
+FORKED += "@confirming 1 \n @open 2 \n @open 3 \n"
+FORKED += M1 + REJECTED + f"3 > get d no_ack \n 3 < get-ok 1 m1 q exchange=f {dead(ONCE)} \n" + LATER
+FORKED += "3 > get d no_ack \n 3 < get-ok 2 m1 q exchange=f "
+FORKED += dead(entry("q", "expired", 1, exchange=["S", "f"]), ONCE)
 SOUND = {
     "DLX-001": SIMPLE + dead(ONCE),
     "DLX-002": OWN + GOT + dead(entry(*EXPIRED, 1, original_expiration=KEPT), first=EXPIRED),
@@ -120,6 +143,7 @@ BROKEN = [
     ("DLX-006", TWICE + dead(WAITED, ONCE)),
     ("DLX-006", TWICE + dead(entry("q", "rejected", 2), entry("w", "expired", 2))),
     ("DLX-006", TWICE + dead(WAITED, ONCE, WAITED, ONCE)),
+    ("DLX-006", LED + led(2, 1) + ON_AGAIN + led(3, 1)),
     ("DLX-006", GIVEN_BACK),
     ("DLX-006", GIVEN_BACK + dead(entry("q", "rejected", 1))),
     ("DLX-007", SIMPLE + dead(entry("q", "rejected", 1, exchange=["S", "x"]))),
@@ -134,9 +158,22 @@ BROKEN = [
     ("DLX-011", SELF + "3 < get-ok 1 m1 q " + dead(entry(*EXPIRED, 3), first=EXPIRED)),
     ("DLX-012", ROUND + BACK + "2 > reject 2 \n @barrier 2 \n" + LATER + "2 > get q \n 2 < get-empty"),
     ("DLX-013", ACKED + GOT + dead(ONCE)),
+    ("MODE-004", WAITS + M1 + TAKEN + AGAIN_SEEN.replace("1 > publish w m1 expiration=100 \n 1 < ack 2 \n", "")),
     ("DLX-013", SIMPLE + dead(ONCE) + " \n " + ASK + GOT.replace("ok 1", "ok 2") + dead(ONCE)),
 ]
 LAWFUL = {
+    "it goes round by two exchanges": LED + led(2, 1) + ON_AGAIN + led(3, 2),
+    "its client has published it anew, for somebody else": LED
+    + led(2, 1)
+    + "1 > publish p m1 \n 1 < ack 2 \n 2 > ack 2 \n @barrier 2 \n 2 > get p \n 2 < get-ok 3 m1 p \n",
+    "its exchange leads to another one, too": FORKED,
+    "its client has published it anew, to wait": WAITS + M1 + TAKEN + AGAIN_SEEN,
+    "its client has published it anew, again and again": WAITS
+    + M1
+    + TAKEN
+    + AGAIN_SEEN
+    + AGAIN.replace("ack 2", "ack 3").replace("ack 1", "ack 2")
+    + f"2 > get q \n 2 < get-ok 3 m1 q {AGAIN_DEAD}",
     "it may still be under way": two() + M1 + REJECTED + ASK + EMPTY,
     "nobody knows that it was taken": two() + M1 + TAKEN + "2 > reject 1 \n" + LATER + ASK + EMPTY,
     "somebody else has it": two() + "@consume 4 d c1 no_ack \n" + M1 + REJECTED + LATER + ASK + EMPTY,

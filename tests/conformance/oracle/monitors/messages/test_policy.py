@@ -62,6 +62,26 @@ STRAYS = "8 > publish k m1 exchange=x \n 8 < ack 1 \n"
 NAMED = WAYS + "90 > exchange x direct alternate-exchange=b \n 90 < exchange-ok \n" + OPEN
 
 
+EXPIRES = '- rule p ^q$ {"expires":300} \n'
+HOURS = '- rule p ^q$ {"expires":3600000} \n'
+LEASED = "@queue q classic x-expires=300 \n" + OPEN
+LONG = "@queue q classic x-expires=3600000 \n" + OPEN
+LEASE = '- rule p ^q$ {"expires":3000} busy \n - wait 0.1 \n'
+WAITS = "- wait 4 \n"
+ASKED = "2 > declare q classic passive \n"
+NOT_THERE, THERE = ASKED + "2 < closed 404 50 10 no \n", ASKED + "2 < declare-ok q \n"
+REFUSES = '- rule p ^q$ {"max-length":2,"overflow":"reject-publish"} \n'
+DROPS = '- rule p ^q$ {"max-length":2,"overflow":"drop-head"} \n'
+SAYS_DROP = "@queue q classic x-overflow=drop-head \n" + OPEN
+SAYS_REJECT = "@queue q classic x-overflow=reject-publish \n" + OPEN
+FIRST = ("m1", "m2")
+
+
+def refused(*numbers: int) -> str:
+    """These messages are published and refused."""
+    return "".join(f"8 > publish q m{at} \n 8 < nack {at} \n" for at in numbers)
+
+
 def dead(queue: str, key: str) -> str:
     """It is found in this queue, with this key."""
     return f"1 > get {queue} no_ack \n 1 < get-ok 1 m1 {key} with={DEAD} \n 1 > get {queue} no_ack \n 1 < get-empty \n"
@@ -86,6 +106,12 @@ SOUND = {
     "POLICY-012": GRAVE + PLAIN + BURIES + REJECTED + dead("d", "d"),
     "POLICY-013": NOWHERE + INSTEAD + STRAYS + stray("d"),
     "POLICY-014": GRAVE + SAYS + BURIES + REJECTED + dead("e", "e"),
+    "POLICY-015": PLAIN + EXPIRES + WAITS + NOT_THERE,
+    "POLICY-016": LONG + EXPIRES + WAITS + NOT_THERE,
+    "POLICY-017": PLAIN + HOURS + EXPIRES + WAITS + NOT_THERE,
+    "POLICY-018": PLAIN + REFUSES + sent(1, 2) + refused(3, 4) + got(*FIRST),
+    "POLICY-019": PLAIN + DROPS + sent(1, 2, 3) + REFUSES + refused(4) + got("m2", "m3"),
+    "POLICY-020": by(REFUSES, *LAST, declare=SAYS_DROP),
 }
 BROKEN = [
     ("POLICY-001", by(TWO, *ALL)),
@@ -110,6 +136,20 @@ BROKEN = [
     ("POLICY-013", NOWHERE + INSTEAD + STRAYS + stray("e")),
     ("POLICY-014", GRAVE + SAYS + BURIES + REJECTED + dead("d", "d")),
     ("POLICY-014", NAMED + INSTEAD + STRAYS + stray("d")),
+    ("POLICY-015", PLAIN + EXPIRES + WAITS + THERE),
+    ("POLICY-015", PLAIN + HOURS + WAITS + NOT_THERE),
+    ("POLICY-016", LONG + EXPIRES + WAITS + THERE),
+    ("POLICY-016", LEASED + HOURS + WAITS + THERE),
+    ("POLICY-016", LONG + HOURS + WAITS + NOT_THERE),
+    ("POLICY-017", PLAIN + HOURS + EXPIRES + WAITS + THERE),
+    ("POLICY-017", PLAIN + LEASE + HOURS + WAITS + NOT_THERE),
+    ("POLICY-017", PLAIN + LEASE + "- unrule p \n" + WAITS + NOT_THERE),
+    ("POLICY-018", PLAIN + REFUSES + sent(1, 2, 3)),
+    ("POLICY-019", PLAIN + DROPS + sent(1, 2, 3) + REFUSES + sent(4)),
+    ("POLICY-019", PLAIN + REFUSES + sent(1, 2) + refused(3) + DROPS + refused(*range(4, 12))),
+    ("POLICY-019", PLAIN + REFUSES + sent(1, 2) + DROPS + sent(3) + got("m3")),
+    ("POLICY-020", SAYS_DROP + REFUSES + sent(1, 2) + refused(*range(3, 11))),
+    ("POLICY-020", SAYS_REJECT + DROPS + sent(1, 2, 3)),
 ]
 BUSY = TWO.replace("} \n", "} busy \n")
 LAWFUL = {
@@ -139,6 +179,60 @@ LAWFUL = {
     "it refuses": PLAIN + '- rule p ^q$ {"overflow":"reject-publish"} \n 8 > publish q m1 \n 8 < nack 1 \n' + got(),
     "the queue expires": PLAIN
     + '- rule p ^q$ {"expires":10} \n 1 > declare q classic passive \n 1 < closed 404 50 10 no \n',
+    "it has time to expire in": PLAIN + EXPIRES + "- wait 0.2 \n" + THERE,
+    "it may have gone before the policy was removed": PLAIN + EXPIRES + "- unrule p \n" + WAITS + NOT_THERE,
+    "it may have gone before it had longer": PLAIN + LEASE + "- wait 2.5 \n" + HOURS + WAITS + NOT_THERE,
+    "it has longer by now": PLAIN + LEASE + HOURS + WAITS + THERE,
+    "it had been used before the policy was removed": PLAIN + LEASE + "- unrule p \n" + THERE + WAITS + THERE,
+    "it counts anew for another policy": PLAIN
+    + EXPIRES
+    + "- wait 0.1 \n"
+    + '- rule o ^x$ {"max-length":9} \n'
+    + "- wait 0.2 \n"
+    + THERE,
+    "it is used": PLAIN + LEASE + "- wait 2 \n 2 > get q \n 2 < get-empty \n - wait 2 \n" + THERE,
+    "a consumer keeps it": PLAIN + EXPIRES + "@consume 2 q c \n" + WAITS + THERE.replace("2 ", "1 "),
+    "it was deleted": PLAIN + HOURS + "1 > delete q \n 1 < delete-ok \n" + NOT_THERE,
+    "another connection uses it": PLAIN
+    + EXPIRES.replace("} \n", "} busy \n")
+    + "d:1 > open \n d:1 < open-ok \n d:1 > get q \n d:1 < get-empty \n"
+    + WAITS
+    + THERE,
+    "two policies of the same priority say when": PLAIN + EXPIRES + HOURS.replace(" p ", " r ") + WAITS + THERE,
+    "two questions at a time": PLAIN
+    + EXPIRES
+    + WAITS
+    + "2 > declare x classic passive \n"
+    + ASKED
+    + "2 < declare-ok x \n 2 < closed 404 50 10 no \n",
+    "it refuses what it has room for": PLAIN + REFUSES + sent(1) + refused(2) + sent(3) + got("m1", "m3"),
+    "it refuses for reasons of its own": SAYS_DROP
+    + REFUSES
+    + sent(1, 2)
+    + refused(*range(3, 10))
+    + sent(10)
+    + got("m10"),
+    "it keeps more than it may": PLAIN + sent(1, 2, 3) + REFUSES + refused(4) + got("m1", "m2", "m3"),
+    "it refuses and may drop what it has": PLAIN + sent(1, 2, 3) + REFUSES + refused(4) + got("m2", "m3"),
+    "it is turned while a publish is under way": PLAIN
+    + DROPS
+    + sent(1, 2)
+    + "8 > publish q m3 \n"
+    + REFUSES
+    + "8 < ack 3 \n"
+    + got("m2", "m3"),
+    "an operator says what a full queue does": PLAIN
+    + REFUSES
+    + '- rule o ^q$ {"overflow":"drop-head"} operator=1 \n'
+    + sent(1, 2, 3)
+    + got("m2", "m3"),
+    "the policy that refused is removed": PLAIN
+    + REFUSES
+    + sent(1, 2)
+    + refused(3)
+    + "- unrule p \n"
+    + sent(4, 5)
+    + got("m1", "m2", "m4", "m5"),
     "the limit of a policy is reached": PLAIN + TWO + sent(1, 2, 3) + "@drain q m2 m3 \n",
     "a dead letter is late": GRAVE + PLAIN + BURIES + REJECTED.replace("- wait 2 \n", "") + got(queue="d"),
     "a dead letter is taken by another": GRAVE
@@ -161,7 +255,7 @@ LAWFUL = {
 }
 
 
-@pytest.mark.parametrize("rule", ["POLICY-004", "POLICY-008", "POLICY-012"])
+@pytest.mark.parametrize("rule", ["POLICY-004", "POLICY-008", "POLICY-012", "POLICY-017", "POLICY-019"])
 def test_a_judge_is_put_aside_amid_policies(play: Callable[[str], Any], rule: str) -> None:
     book = play(SOUND[rule])
     judge = Judge(book.judge.profile)
