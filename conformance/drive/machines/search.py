@@ -58,6 +58,8 @@ class Machine:
     """So many times as many histories as of other machines."""
     patient: Alphabet = ()
     """Commands beside, which wait for something, and so are for lockstep alone."""
+    restarting: Alphabet = ()
+    """More of them, where the broker can be restarted."""
     lots: st.SearchStrategy[Lot] | None = None
     """What histories are about, where they draw that."""
 
@@ -147,6 +149,8 @@ def run(
     A finding that is settled for the audience is judged like any other, and not looked into; nor is any when the budget
     is empty. The histories may `lean` to something.
     """
+    if bench.around.restart is not None:
+        machine = replace(machine, patient=(*machine.patient, *machine.restarting))
     name = f"{machine.name}-{queue_type}-{scheduler}"
     campaign = Campaign(bench, queue_type, scheduler, name, machine.world, audience)
     if not machine.suits(bench.profile, bench.around):

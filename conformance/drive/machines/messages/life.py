@@ -191,10 +191,22 @@ PATIENT: Alphabet = (
     weighted(3, Dismiss, _channel, st.booleans()),
     weighted(1, Anew, _channel, _queue),
     weighted(1, Count, _channel, _queue),
-    weighted(2, Outlive, _channel, _first, _sends, _sends, _few, _after_death, _few, _after_death, _overfill),
     weighted(24, Course, _courses, st.integers(0, 11)),
     weighted(24, Course, _courses, st.integers(0, 11)),
 )
+RESTARTING: Alphabet = (
+    weighted(2, Outlive, _channel, _first, _sends, _sends, _few, _after_death, _few, _after_death, _overfill),
+)
 LIFE = search.Machine(
-    "life", commands, (1,), Lifetimes, wide=(1,), apart=RARELY, small=True, times=1.5, patient=PATIENT, lots=LOTS
+    "life",
+    commands,
+    (1,),
+    Lifetimes,
+    wide=(1,),
+    apart=RARELY,
+    small=True,
+    times=1.5,
+    patient=PATIENT,
+    restarting=RESTARTING,
+    lots=LOTS,
 )

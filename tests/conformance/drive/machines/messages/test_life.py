@@ -17,7 +17,7 @@ from conformance.drive.drivers.raw import Target
 from conformance.drive.machines import campaign, search
 from conformance.drive.machines.campaign import SCHEDULERS, MachineOutcome, Scheduler
 from conformance.drive.machines.chance import BACKEND
-from conformance.drive.machines.messages.life import LIFE, PATIENT
+from conformance.drive.machines.messages.life import LIFE, PATIENT, RESTARTING
 from conformance.drive.machines.messages.lifetimes import Lifetimes
 from conformance.drive.machines.messages.lots import (
     DEAD,
@@ -93,8 +93,7 @@ def run(
     """The machine, or the one that draws what one theme says; or one that restarts the broker in most histories."""
     machine = replace(LIFE, lots={ANYTHING: OF_ANYTHING, **OF_THEMES}[theme]) if theme else LIFE
     if restarts:
-        often = tuple(replace(one, weight=12) if one.name == "Outlive" else one for one in PATIENT)
-        machine = replace(machine, patient=often)
+        machine = replace(machine, restarting=tuple(replace(one, weight=12) for one in RESTARTING))
     with ReferenceBroker(clock="elastic", http_port=0, mutants=mutants, dialect=dialect) as broker:
         around = Around(Admin(broker.admin_url) if managed else None, broker.leap)
         around.restart = broker.restart if restarts else None
@@ -198,7 +197,7 @@ def test_what_a_restart_meets(
 
     monkeypatch.setattr(Queue, "restart", wrongly)
     monkeypatch.setattr(campaign, "SHRINK_SECONDS", 0.2)
-    outcome = run(examples=24, seed=2, deadline=1.0 if spoil else 10.0, restarts=True)
+    outcome = run(examples=40, seed=1 if family == "TTL" else 2, deadline=1.0 if spoil else 10.0, restarts=True)
     assert {one.partition("-")[0] for one in outcome.broken} >= ({family} if family else set())
     if spoil is None:
         assert outcome.judgement.findings == []
