@@ -50,12 +50,12 @@ class Around:
     """Kills the broker and starts it again; it answers when this returns."""
     restart: Callable[[], None] | None = None
     """Shuts the broker down in good order and starts it again; it answers when this returns."""
-    restarts: int = 2
-    """So many more of these in this run may machines have, where each takes long."""
     alarm: Callable[[str | None], None] | None = None
     """Makes the broker run short of something, for this reason; None: no more."""
     general: int | None = None
     """The broker's own consumer timeout in milliseconds, where it is fixed and we know it."""
+    restarts: int = 2
+    """So many times more machines may restart the broker in this run, where that takes long."""
     _policies: dict[str, str] = field(default_factory=dict)
     _ruled: dict[tuple[str, str, bool], None] = field(default_factory=dict)
     """Policies by virtual host, name, and whether they are an operator's."""
