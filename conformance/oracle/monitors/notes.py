@@ -121,6 +121,12 @@ class Notes:
             found = self._memories[kind.__name__] = kind()
         return cast(Memory, found)
 
+    def remember_only(self, *kinds: type[Any]) -> None:
+        """What families remember in other classes than these is forgotten."""
+        kept = {kind.__name__ for kind in kinds}
+        for name in self._memories.keys() - kept:
+            del self._memories[name]
+
     def turn_to(self, fact: Fact | None, model: Model | None) -> None:
         """What is said next is said about this fact, by a model that does not know everything; or about nothing."""
         self._fact, self._model = fact, model

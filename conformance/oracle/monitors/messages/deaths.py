@@ -83,6 +83,7 @@ class Mortal:
     blind: bool
     exchange: str = ""
     key: str = ""
+    persistent: bool = False
     fate: str = WAITING
     certain_ns: int = 0
     """When it was certainly in its first queue."""

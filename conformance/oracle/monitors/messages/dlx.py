@@ -10,7 +10,7 @@ from typing import Any
 
 from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model.channels import OPEN
-from conformance.oracle.model.facts import Accepted, Confirmed, FoundEmpty, Passed, Policed
+from conformance.oracle.model.facts import Accepted, Confirmed, FoundEmpty, Passed, Policed, Stopping
 from conformance.oracle.monitors.fate import LOSING
 from conformance.oracle.monitors.messages.deaths import (
     ACKED,
@@ -47,6 +47,8 @@ ADDRESS, COUNTS, FIELDS, FIRST, EXPIRATION = "DLX-005", "DLX-006", "DLX-007", "D
 COPIES, ENDLESS, ON_AND_ON, SETTLED = "DLX-010", "DLX-011", "DLX-012", "DLX-013"
 LOSSY = frozenset({LENGTH, OCTETS, "x-single-active-consumer"})
 """In such queues messages may be lost, or gets find nothing."""
+PERSISTENT = 2
+"""The delivery mode of what is kept over a restart."""
 PROMPT, SECONDS = 1_000 * MILLISECOND, 2
 """After this a dead letter has arrived; and what the broker's wall clock may differ by."""
 SEEN = (*OF_REASON.values(), ADDRESS, COUNTS, FIELDS, FIRST, EXPIRATION, COPIES, ENDLESS, ON_AND_ON, SETTLED)
@@ -101,6 +103,19 @@ def ruled(fact: Policed, notes: Notes) -> None:
     graves.places.clear()
 
 
+@judges(Stopping)
+def stopped(fact: Stopping, notes: Notes) -> None:
+    """Only persistent messages that had certainly come into their queue are there after a restart, and exchanges that
+    are durable."""
+    graves = notes.memory(Graves)
+    durable = {name for (_, name), one in fact.topology.exchanges.items() if one.durable}
+    for exchange in graves.bound.keys() - durable:
+        graves.obscure(exchange)
+    for message, mortal in graves.messages.items():
+        if mortal is not None and not (mortal.persistent and mortal.certain_ns):
+            graves.messages[message] = None
+
+
 @follows("basic.publish")
 def published(fact: Passed, notes: Notes) -> None:
     """A message for a queue that has a dead letter exchange."""
@@ -128,6 +143,7 @@ def published(fact: Passed, notes: Notes) -> None:
         "BCC" in headers,
         exchange=exchange,
         key=key,
+        persistent=content.get("delivery_mode") == PERSISTENT,
     )
     graves.messages[event.message] = mortal if lawful and not again else None
     place.came.append(event.message)

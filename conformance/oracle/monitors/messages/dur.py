@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 
 from conformance.history.events import TO_BROKER, TO_CLIENT, Event
 from conformance.oracle.model.channels import OPEN
-from conformance.oracle.model.facts import Confirmed, Passed, Stopping
+from conformance.oracle.model.facts import Confirmed, Passed, Started, Stopping
+from conformance.oracle.monitors.messages.deaths import Graves
 from conformance.oracle.monitors.messages.kept import (
     DELETED,
     EXCLUSIVE,
@@ -30,6 +31,8 @@ from conformance.oracle.monitors.messages.kept import (
     place_of,
     sure,
 )
+from conformance.oracle.monitors.messages.remains import Remains
+from conformance.oracle.monitors.messages.ttl import Lives
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.topology import Exchange, Message, NamedQueue, Topology, explain, route
@@ -234,6 +237,12 @@ def _again(fact: Passed, what: str, rule: str, code: int, notes: Notes) -> None:
 def forget_publishes(fact: Stopping, notes: Notes) -> None:
     """What was published before says nothing of what is there afterwards."""
     notes.memory(Routed).expected.clear()
+
+
+@judges(Started)
+def begin_anew(fact: Started, notes: Notes) -> None:
+    """Of what is lost in a restart only these families know; to all others nothing is known of the queues now."""
+    notes.remember_only(Kept, Remains, Routed, Graves, Lives)
 
 
 @follows("basic.publish")

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from conformance.history.events import TO_BROKER
 from conformance.oracle.model.channels import LIVE, OPEN
 from conformance.oracle.model.connections import Connection
-from conformance.oracle.model.facts import Answered, Confirmed, Delivered, FoundEmpty, Passed, Policed
+from conformance.oracle.model.facts import Answered, Confirmed, Delivered, FoundEmpty, Passed, Policed, Stopping
 from conformance.oracle.model.queues import Queue
 from conformance.oracle.model.records import WAITING
 from conformance.oracle.monitors.fate import LOSING
@@ -143,6 +143,14 @@ def ruled(fact: Policed, notes: Notes) -> None:
     lives = notes.memory(Lives)
     lives.lost += len(lives.by_message) + 1
     lives.by_message.clear()
+
+
+@judges(Stopping)
+def stopped(fact: Stopping, notes: Notes) -> None:
+    """What comes back after a restart has lost none of its age; but it need not come back."""
+    for life in notes.memory(Lives).by_message.values():
+        if life is not None:
+            life.kept = False
 
 
 def _milliseconds(value: object) -> int | None:

@@ -116,6 +116,19 @@ FORKED += "@confirming 1 \n @open 2 \n @open 3 \n"
 FORKED += M1 + REJECTED + f"3 > get d no_ack \n 3 < get-ok 1 m1 q exchange=f {dead(ONCE)} \n" + LATER
 FORKED += "3 > get d no_ack \n 3 < get-ok 2 m1 q exchange=f "
 FORKED += dead(entry("q", "expired", 1, exchange=["S", "f"]), ONCE)
+
+
+def restarted(exchange: str) -> str:
+    """After a restart a message expires, whose queue sends its dead to this exchange."""
+    return (
+        "@queue d classic durable \n @queue q classic durable x-dead-letter-exchange=x x-message-ttl=100 \n @open 1 \n"
+        f"1 > exchange x fanout {exchange} \n 1 < exchange-ok \n 1 > bind d x \n 1 < bind-ok \n"
+        "- restarted stopping \n - restarted started \n"
+        "d:1 > open \n d:1 < open-ok \n d:1 > confirm \n d:1 < confirm-ok \n"
+        "d:1 > publish q m1 persistent \n d:1 < ack 1 \n" + LATER + "d:1 > get d no_ack \n d:1 < get-empty"
+    )
+
+
 SOUND = {
     "DLX-001": SIMPLE + dead(ONCE),
     "DLX-002": OWN + GOT + dead(entry(*EXPIRED, 1, original_expiration=KEPT), first=EXPIRED),
@@ -132,6 +145,7 @@ SOUND = {
     "DLX-013": ACKED + EMPTY,
 }
 BROKEN = [
+    ("DLX-002", restarted("durable")),
     ("DLX-001", two() + M1 + REJECTED + LATER + ASK + EMPTY),
     ("DLX-001", SIMPLE + dead(entry("q", "expired", 1))),
     ("DLX-002", OWN + EMPTY),
@@ -162,6 +176,7 @@ BROKEN = [
     ("DLX-013", SIMPLE + dead(ONCE) + " \n " + ASK + GOT.replace("ok 1", "ok 2") + dead(ONCE)),
 ]
 LAWFUL = {
+    "a restart took the exchange": restarted(""),
     "it goes round by two exchanges": LED + led(2, 1) + ON_AGAIN + led(3, 2),
     "its client has published it anew, for somebody else": LED
     + led(2, 1)
