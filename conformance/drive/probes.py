@@ -7,7 +7,8 @@ about the feature still use it, and all other scenes do without it. A queue type
 refuses a type that does not exist.
 
 Some brokers let no client in that announces more than it must. They are asked with less, and the suite keeps what
-works. Who announces that it lacks a feature lacks it, unless the answer shows the contrary.
+works. Who announces that it lacks a feature lacks it, unless the answer shows the contrary; and an argument that nobody
+has to know must be announced.
 """
 
 from __future__ import annotations
@@ -59,6 +60,8 @@ METHODS: Mapping[str, codec.Method] = {
 }
 UNSHOWN = frozenset({"basic.nack", "x-priority"})
 """A broker that passes over these answers as one that knows them does."""
+ANNOUNCED = frozenset({"x-priority"})
+"""Arguments that nobody has to know: only who announces them promises anything."""
 REPLIES = "amq.rabbitmq.reply-to"
 
 
@@ -95,10 +98,11 @@ class Inquiry:
 
     def _beside_what_it_announces(self, answer: Answer) -> Answer:
         capability = CAPABILITIES.get(answer.feature, "")
-        lacks = self._capabilities.get(capability) is False
+        said = self._capabilities.get(capability)
+        lacks = said is False or (said is None and answer.feature in ANNOUNCED)
         if not lacks or (answer.state == OFFERED and answer.feature not in UNSHOWN):
             return answer
-        return Answer(answer.feature, REFUSED, f"the broker announces that it has no {capability}")
+        return Answer(answer.feature, REFUSED, f"the broker announces no {capability}")
 
     def _use(self) -> None:
         """A queue, a message into it and out of it."""

@@ -16,10 +16,11 @@ from reference_broker.parts import HANDLERS
 PATIENCE = 0.3
 
 
-def asked(monkeypatch: pytest.MonkeyPatch, capabilities: Mapping[str, bool]) -> dict[str, Answer]:
+def asked(monkeypatch: pytest.MonkeyPatch, capabilities: Mapping[str, bool | None]) -> dict[str, Answer]:
     """The answers of a broker that announces these capabilities, and leaves exchange.bind unanswered."""
     monkeypatch.setitem(HANDLERS, m.ExchangeBind, lambda channel, method: None)
-    monkeypatch.setattr("reference_broker.broker.CAPABILITIES", {**CAPABILITIES, **capabilities})
+    said = {name: on for name, on in {**CAPABILITIES, **capabilities}.items() if on is not None}
+    monkeypatch.setattr("reference_broker.broker.CAPABILITIES", said)
     with ReferenceBroker() as broker:
         return {one.feature: one for one in Inquiry(Target.parse(broker.url), PATIENCE).answers()}
 
@@ -28,8 +29,13 @@ def test_what_a_broker_announces_to_lack_is_not_offered(monkeypatch: pytest.Monk
     lacking = {"consumer_priorities": False, "exchange_exchange_bindings": False, "basic.nack": False}
     found = asked(monkeypatch, lacking)
     for feature, capability in (("x-priority", "consumer_priorities"), ("basic.nack", "basic.nack")):
-        assert found[feature] == Answer(feature, REFUSED, f"the broker announces that it has no {capability}")
+        assert found[feature] == Answer(feature, REFUSED, f"the broker announces no {capability}")
     assert found["exchange.bind"].state == REFUSED
+
+
+def test_an_argument_that_nobody_announces_promises_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = asked(monkeypatch, {"consumer_priorities": None, "basic.nack": None})
+    assert (found["x-priority"].state, found["basic.nack"].state) == (REFUSED, OFFERED)
 
 
 def test_what_is_answered_is_offered_whatever_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
