@@ -59,7 +59,8 @@ def build(ledger: Ledger, frame: Frame, catalogue: Mapping[str, Rule] = CATALOGU
     broker = _common([entry.broker for entry in entries])
     scope = _Scope(ledger, frame, broker, queue_types, entries[0].choices if entries else {})
     rules = [result for rule in catalogue.values() if (result := scope.result(rule)) is not None]
-    troubles = ledger.troubles
+    habit = failing.ends_silently(entries)
+    troubles = [one for one in ledger.troubles if not (habit and failing.explained(one, entries))]
     kinds = {entry.queue_type for entry in entries}
     by_type = {name: ledger.exercised([name]) for name in kinds}
     met = {name: dict(sorted(ledger.met([name]).items())) for name in sorted(kinds)}

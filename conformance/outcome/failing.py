@@ -1,8 +1,12 @@
-"""A broker that has failed inside says so whatever it is asked: that speaks against no single rule. Pure.
+"""What only all scenes together tell of a broker: it has failed inside, or ends connections by habit. Pure.
 
-A close by 541 that comes in the same words, after the same method, in many scenes is the broker's state: its files are
-damaged, or a part of it has died. A finding that rests on such a close stands only where ERR-012 (no lawful use ends in
-an internal error) is not broken on the same broker; so nothing is excused by it, for ERR-012 closes the gate.
+A broker that has failed inside says so whatever it is asked, which speaks against no single rule. A close by 541 that
+comes in the same words, after the same method, in many scenes is the broker's state: its files are damaged, or a part
+of it has died. A finding that rests on such a close stands only where ERR-012 (no lawful use ends in an internal error)
+is not broken on the same broker; so nothing is excused by it, for ERR-012 closes the gate.
+
+A connection that ends without a word may have been ended by something between us and the broker. That is no finding
+until it has happened in several scenes; before that, the scene is lost, which closes the gate as well.
 """
 
 from __future__ import annotations
@@ -12,29 +16,52 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from conformance.outcome.incidents import CLOSED
-from conformance.outcome.ledger import Entry, Witness
+from conformance.outcome.ledger import Entry, Trouble, Witness
 
-INTERNAL = "ERR-012"
+INTERNAL, LOST = "ERR-012", "lost"
 CODE = "541 "
 COMMON = 10
 """In so many scenes the same words are the broker's state. RabbitMQ 3.8, whose internal errors all have one text, said
 the same after the same method twelve times in a run at depth ci, most of them in one scene."""
 
+SILENT = "it ends without connection.close"
+HABIT = 5
+"""In so many scenes it is the broker that ends connections over what they send."""
+
 Seen = tuple[Entry, Witness]
 
 
 def weakened(entries: Iterable[Entry], witnesses: Mapping[str, Sequence[Seen]]) -> dict[str, list[Seen]]:
-    """The witnesses by rule; those that a failed broker explains say so."""
+    """The witnesses by rule; those that a failed broker explains say so, and no accident is certain."""
+    entries = list(entries)
+    habit = ends_silently(entries)
     said = Counter(words for entry in entries for words in set(_failures(entry)))
     common = {words for words, scenes in said.items() if scenes >= COMMON}
 
     def weaken(entry: Entry, witness: Witness) -> Witness:
         finding = witness.finding
+        if _is_silent(witness) and not habit:
+            return replace(witness, finding=replace(finding, certain=False))
         if finding.rule == INTERNAL or not any(text in finding.observed for text in _texts(entry, common)):
             return witness
         return replace(witness, finding=replace(finding, unless=(*finding.unless, INTERNAL)))
 
     return {rule: [(entry, weaken(entry, witness)) for entry, witness in seen] for rule, seen in witnesses.items()}
+
+
+def ends_silently(entries: Iterable[Entry]) -> bool:
+    """Does the broker end connections without a word, again and again?"""
+    return len({(one.scene, one.queue_type) for one in entries if any(map(_is_silent, one.witnesses))}) >= HABIT
+
+
+def explained(trouble: Trouble, entries: Iterable[Entry]) -> bool:
+    """Is a connection that was lost in this scene a finding?"""
+    of_scene = (one for one in entries if (one.scene, one.queue_type) == (trouble.scene, trouble.queue_type))
+    return trouble.kind == LOST and any(_is_silent(witness) for one in of_scene for witness in one.witnesses)
+
+
+def _is_silent(witness: Witness) -> bool:
+    return SILENT in witness.finding.observed
 
 
 def _failures(entry: Entry) -> list[str]:

@@ -324,18 +324,22 @@ def default_of_one(parts: Parts) -> None:
     parts.override("channel", __init__=started)
 
 
-@replaces(
-    "channel.limit_of",
+@changes(
     "prefetch.same-tag-same-limit",
     "a consumer that takes the tag of a former one keeps the greater limit of that",
     "QOS-001",
     "QOS-020",
 )
-def same_tag_same_limit(self: Channel, queue: Queue, tag: str) -> Limit:
-    limit, former = Channel.limit_of(self, queue, tag), memory(self, "limits", dict)
-    if limit.count:
-        limit.count = former[tag] = max(limit.count, former.get(tag, 0))
-    return limit
+def same_tag_same_limit(parts: Parts) -> None:
+    below = parts.channel
+
+    def limit_of(self: Channel, queue: Queue, tag: str) -> Limit:
+        limit, former = below.limit_of(self, queue, tag), memory(self, "limits", dict)
+        if limit.count:
+            limit.count = former[tag] = max(limit.count, former.get(tag, 0))
+        return limit
+
+    parts.override("channel", limit_of=limit_of)
 
 
 @changes(

@@ -17,7 +17,7 @@ from conformance.oracle.verdicts import Finding
 from conformance.outcome import gate
 from conformance.outcome.assemble import Frame, build
 from conformance.outcome.bare import without_deviations
-from conformance.outcome.failing import COMMON
+from conformance.outcome.failing import COMMON, HABIT
 from conformance.outcome.ledger import Broker, Entry, Incident, Ledger, Step, Trouble, Witness, decode, encode, gist
 from conformance.outcome.results import BadResults, Results, RuleResult, Selection, from_json, to_json
 
@@ -122,6 +122,25 @@ def test_an_internal_error_that_comes_everywhere_is_held_against_no_single_rule(
 def test_an_internal_error_that_is_no_finding_explains_nothing() -> None:
     scenes = internal_errors(COMMON)
     assert verdicts(build(ledger(replace(scenes[0], witnesses=()), *scenes[1:]), FRAME))["ACK-002"] == "broken"
+
+
+def silent_ends(scenes: int) -> list[Entry]:
+    """In each of these scenes a connection ended over what was sent there, and the scene was lost."""
+    witness = Witness(finding(observed="connection: it ends without connection.close"))
+    return [
+        entry(str(number), witnesses=(witness,), trouble=Trouble(str(number), "classic", "lost", "fin"))
+        for number in range(scenes)
+    ]
+
+
+@pytest.mark.parametrize(("scenes", "verdict"), [(HABIT - 1, "inconclusive"), (HABIT, "broken")])
+def test_a_connection_that_ends_without_a_word_is_held_against_the_broker_that_does_so_again_and_again(
+    scenes: int, verdict: str
+) -> None:
+    results = build(ledger(*silent_ends(scenes)), FRAME)
+    assert verdicts(results)["ACK-002"] == verdict
+    assert len(results.troubles) == (0 if verdict == "broken" else scenes), "else it is lost, and closes the gate"
+    assert not results.gate.open
 
 
 def test_the_schema_refuses_what_no_run_can_say() -> None:
