@@ -247,6 +247,8 @@ class Unanswered(Fact):
     connection_error: ClientError | None = None
     request: Request | None = None
     consumer: Consumer | None = None
+    unread: bool = False
+    """After its own close the client sent what need not be read to its end."""
     claims: tuple[str, ...] = ()
     """Of a step of the handshake: the rules by which it must be answered."""
 

@@ -333,6 +333,7 @@ class Model:
                 fact.error = channel.settlement_error
                 fact.request = next((one for one in channel.pending() if one.seq == obligation.since_seq), None)
             connection = self.connections[obligation.connection]
+            fact.unread = connection.erred_after_close()
             fact.connection_error, fact.claims = connection.error, connection.handshake.claims.get(obligation.what, ())
             yield from crash.unrecovered(fact) if self.killed else (fact,)
             self._give_up(fact)

@@ -42,7 +42,7 @@ def owed_by(connections: Collection[Connection]) -> Iterator[tuple[Obligation, C
         elif connection.blocking.owed:
             what = "connection.unblocked" if connection.blocking.blocked else "connection.blocked"
             yield Obligation(BLOCKING, connection.name, 0, what, connection.blocking.owed), None, None
-        elif connection.blocking.halted or connection.erred_after_close():
+        elif connection.blocking.halted:
             continue
         elif connection.closing:
             yield Obligation(REPLY, connection.name, 0, CLOSE_OK, connection.closing), None, None

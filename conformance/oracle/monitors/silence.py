@@ -97,6 +97,8 @@ def reply_missing(fact: Unanswered, notes: Notes) -> None:
         return
     method = fact.request.method if fact.request else "connection.close"
     channel = fact.channel
+    if fact.unread:
+        return
     harmed = channel is not None and channel.opened < channel.connection.refusals and method != "channel.close"
     named = fact.request.rule if fact.request else ""
     near = REPLIES.get(method, "") if _speaks_of(method, channel) else _of_empty(fact)
