@@ -46,6 +46,10 @@ REASONS: Mapping[str, tuple[str, str]] = {
 """Why a history may be incomplete, in words for one history and for several."""
 
 
+SILENT_END = "it ends without connection.close"
+"""How a finding says that a connection ended without a word, which only all scenes together hold against a broker."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One contradiction: rule, where, what was allowed, what was observed, and the events that prove it.

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from conformance.oracle.verdicts import SILENT_END
 from conformance.outcome.incidents import CLOSED
 from conformance.outcome.ledger import Entry, Trouble, Witness
 
@@ -24,7 +25,6 @@ COMMON = 10
 """In so many scenes the same words are the broker's state. RabbitMQ 3.8, whose internal errors all have one text, said
 the same after the same method twelve times in a run at depth ci, most of them in one scene."""
 
-SILENT = "it ends without connection.close"
 HABIT = 5
 """In so many scenes it is the broker that ends connections over what they send."""
 
@@ -61,7 +61,7 @@ def explained(trouble: Trouble, entries: Iterable[Entry]) -> bool:
 
 
 def _is_silent(witness: Witness) -> bool:
-    return SILENT in witness.finding.observed
+    return SILENT_END in witness.finding.observed
 
 
 def _failures(entry: Entry) -> list[str]:

@@ -26,9 +26,8 @@ from conformance.drive.stage import Endless, SceneOver, Stage
 from conformance.drive.watchdog import Overdue, alarm
 from conformance.history import events
 from conformance.history.events import Event
-from conformance.oracle.verdicts import Finding, Judgement
+from conformance.oracle.verdicts import SILENT_END, Finding, Judgement
 from conformance.outcome import incidents, terminal
-from conformance.outcome.failing import SILENT
 from conformance.outcome.ledger import PROPERTY, Entry, Incident, Step, Trouble, Witness, encode, gist
 from conformance.outcome.reach import Rows, packed
 from conformance.session.options import Options
@@ -304,7 +303,7 @@ def account(attempt: Attempt, failure: BaseException | None, cause: str | None =
     if isinstance(failure, Unreachable) and attempt.fit():
         if not attempt.incidents:
             attempt.incidents.append(incidents.refusal(failure.message, attempt.name, attempt.queue_type))
-    elif any(SILENT not in one.finding.observed for one in attempt.witnesses) or isinstance(failure, Unreachable):
+    elif any(SILENT_END not in one.finding.observed for one in attempt.witnesses) or isinstance(failure, Unreachable):
         return
     elif isinstance(failure, Endless | Overdue):
         attempt.fail(TIME, str(failure) or "it did not finish in time, and was stopped")

@@ -29,6 +29,7 @@ from conformance.oracle.topology.preconditions import (
     enter_claim,
     enter_mistake,
 )
+from conformance.oracle.verdicts import SILENT_END
 
 DECLARE = "queue.declare"
 """A broker may have no room for more, and say so by 403: then only claims about rights are contradicted."""
@@ -138,7 +139,7 @@ def _is_without_a_word(fact: ConnectionFailed, sent: set[int]) -> bool:
 
 def how_it_ended(event: Event) -> str:
     """The end of a connection in words."""
-    return closing(event.args) if event.kind == METHOD else "it ends without connection.close"
+    return closing(event.args) if event.kind == METHOD else SILENT_END
 
 
 @judges(Answered)
