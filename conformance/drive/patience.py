@@ -2,9 +2,10 @@
 
 The first times that a broker owes something and does not send it, the suite waits for a whole deadline: late is not
 never. After `SURE` such waits for the same kind of thing, another long wait proves nothing more, so waits become
-short. But they are never shorter than `SLACK` times the longest successful wait of this process, so a slow broker or
-machine is not called silent. The kinds are those of obligations: an answer to one method, a confirm, a delivery, a
-close.
+short. A slow broker or machine is not called silent all the same: a wait is never shorter than `SLACK` times the
+longest one after which a thing of this kind came, nor than `TWICE` times the longest one for anything. Only waits for
+what was owed count: what comes by itself after a second, as a message expires, says nothing about haste. The kinds are
+those of obligations: an answer to one method, a confirm, a delivery, a close.
 """
 
 from __future__ import annotations
@@ -17,27 +18,31 @@ from dataclasses import dataclass, field
 SURE, SURER = 3, 10
 SHORT, LEAST = 1.0, 0.3
 """Seconds of a wait after this many in vain."""
-SLACK = 10.0
+SLACK, TWICE = 10.0, 2.0
 
 
 @dataclass
 class Patience:
     """Of one process, over all histories."""
 
-    longest: float = 0.0
-    """Seconds of the longest wait after which something came."""
+    _longest: dict[str, float] = field(default_factory=dict)
+    """Seconds of the longest wait after which a thing of this kind came."""
     _vain: Counter[str] = field(default_factory=Counter)
 
     def allow(self, kinds: Iterable[str], deadline: float) -> float:
         """Seconds to wait for these; `deadline` where nothing is known of one of them."""
-        seen = min((self._vain[kind] for kind in kinds), default=0)
+        asked = {*kinds}
+        seen = min((self._vain[kind] for kind in asked), default=0)
         if seen < SURE:
             return deadline
-        return min(deadline, max(SHORT if seen < SURER else LEAST, SLACK * self.longest))
+        slowest = max(self._longest.get(kind, 0.0) for kind in asked)
+        anything = max(self._longest.values(), default=0.0)
+        return min(deadline, max(SHORT if seen < SURER else LEAST, SLACK * slowest, TWICE * anything))
 
-    def came(self, seconds: float) -> None:
-        """Something came after so long a wait."""
-        self.longest = max(self.longest, seconds)
+    def came(self, kinds: Iterable[str], seconds: float) -> None:
+        """These were owed, and one of them came after so long a wait."""
+        for kind in kinds:
+            self._longest[kind] = max(self._longest.get(kind, 0.0), seconds)
 
     def in_vain(self, kinds: Iterable[str]) -> None:
         """These were waited for, and did not come."""

@@ -30,7 +30,7 @@ from conformance.drive.drivers.errors import Unreachable
 from conformance.drive.drivers.raw import ConnectionLost, Item, RawConnection, Target, open_connection
 from conformance.drive.guard import Guard
 from conformance.drive.payloads import Payloads
-from conformance.drive.waiting import Endless, Hurry, NotOffered, SceneOver, Spared, Waiter, read_all
+from conformance.drive.waiting import DRAIN, Endless, Hurry, NotOffered, SceneOver, Spared, Waiter, read_all
 from conformance.history import events
 from conformance.history.events import TO_CLIENT, Event
 from conformance.history.recorder import Recorder
@@ -334,7 +334,7 @@ class Stage:
                 tags.append(tag)
                 hurry.again()
             elif channel.state != "open" or not self.judge.ready(queue) or hurry.over:
-                self.guard.patience.in_vain(("drain",) if hurry.over else ())
+                self.guard.patience.in_vain(DRAIN if hurry.over else ())
                 raise SceneOver(f"only {len(tags)} of {n} messages could be fetched from {queue}")
             else:
                 hurry.wait()

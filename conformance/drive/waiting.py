@@ -23,6 +23,7 @@ no verdict: what led to it stands in the history.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, Protocol
@@ -34,6 +35,7 @@ from conformance.drive.guard import Guard
 from conformance.drive.patience import SLACK, kind_of
 from conformance.history import events
 from conformance.history.events import Event
+from conformance.oracle.model.owed import Obligation
 from conformance.oracle.monitors import Judge
 
 PATIENCE = 6
@@ -45,6 +47,8 @@ MOST_EVENTS = 40_000
 """A history may have this many events."""
 SLICE = 0.05
 """Seconds that a deadline is waited for at a time."""
+DRAIN = ("drain",)
+"""The kind of what a drain waits for."""
 AFTER = 0.1
 """Seconds at least that are left to what is owed once the broker has answered elsewhere."""
 
@@ -122,11 +126,12 @@ class Waiter:
         """Reads until `done`; False when nothing came for a whole deadline, or when no connection is left."""
         usual = deadline is None
         if deadline is None:
-            deadline = self.guard.patience.allow(self._kinds(), self.deadline)
+            deadline = self.guard.patience.allow(_kinds(self.judge.owed()), self.deadline)
         else:
             self._lasts += deadline
         begin = last = time.monotonic()
-        self.vain, owed = 0.0, ""
+        self.vain = 0.0
+        owed: Sequence[Obligation] = ()
         while True:
             if done() and (not self.pump() or done()):
                 return True
@@ -136,11 +141,11 @@ class Waiter:
             if self._hears(0.0 if over else deadline - self.vain):
                 if usual:
                     self.came(owed, time.monotonic() - last)
-                last, self.vain = time.monotonic(), 0.0
+                last, self.vain, owed = time.monotonic(), 0.0, ()
             elif over:
                 return done()
             else:
-                owed = owed or self._first_owed()
+                owed = owed or self.judge.owed()
 
     def quiesce(self, deadline: float | None = None) -> bool:
         """Reads until nothing is owed. False, and a DEADLINE event, when something stays owed for the deadline."""
@@ -181,11 +186,11 @@ class Waiter:
     ) -> bool:
         """Nothing came in this many seconds. Waits on while the broker proves slow elsewhere as well, then gives up."""
         self.vain = self.vain if waited is None else waited
-        owed, since, more = self._first_owed() or what, time.monotonic() - self.vain, 1.0
+        owed, since, more = self.judge.owed(), time.monotonic() - self.vain, 1.0
         while more > 0.0:
             more = self.more_for(self.vain, since)
             if self._hears_of(done, more):
-                self.came(owed, time.monotonic() - since)
+                self.came(owed, time.monotonic() - since, what)
                 return True
         self.give_up(what, self.vain, **about)
         return False
@@ -203,13 +208,19 @@ class Waiter:
 
     def give_up(self, what: str, waited: float, **about: object) -> None:
         """Notes that this was waited for in vain for this many seconds."""
-        self.guard.patience.in_vain(self._kinds() if what == "replies" else {what})
+        self.guard.patience.in_vain(_kinds(self.judge.owed()) if what == "replies" else {what})
         self.note(events.DEADLINE, **{"for": what, "waited_ms": round(waited * 1000), **about})
 
-    def came(self, what: str, seconds: float) -> None:
-        """Something came after this many seconds. If that is more than a deadline, it is late, which is no silence."""
-        self.guard.patience.came(seconds)
-        if what and seconds > self.deadline:
+    def came(self, owed: Sequence[Obligation], seconds: float, what: str = "replies") -> None:
+        """Something came after this many seconds, in which these were owed, or `what` was waited for."""
+        kinds = {*(_kinds(owed) - _kinds(self.judge.owed()))} if what == "replies" else {what}
+        self.guard.patience.came(kinds, seconds)
+        if owed or what != "replies":
+            self.was_late(owed[0].what if owed else what, seconds)
+
+    def was_late(self, what: str, seconds: float) -> None:
+        """This came after so many seconds. If that is more than a deadline, it is late, which is no silence."""
+        if seconds > self.deadline:
             self.note(events.LATE, what=what, waited_ms=round(seconds * 1000))
 
     def break_down(self, why: str) -> NoReturn:
@@ -217,13 +228,6 @@ class Waiter:
         self.down = why
         self.note(events.BREAKDOWN, what=why)
         raise BrokenDown(f"the broker {why}")
-
-    def _kinds(self) -> set[str]:
-        """What is owed just now, as far as patience tells it apart."""
-        return {kind_of(f"{one.kind}: {one.what}") for one in self.judge.owed()}
-
-    def _first_owed(self) -> str:
-        return next((one.what for one in self.judge.owed()), "")
 
     def _at_rest(self) -> bool:
         return not self.judge.owed()
@@ -267,6 +271,11 @@ class Waiter:
             )
 
 
+def _kinds(owed: Iterable[Obligation]) -> Counter[str]:
+    """How many of each kind are owed, as far as patience tells them apart."""
+    return Counter(kind_of(f"{one.kind}: {one.what}") for one in owed)
+
+
 class Hurry:
     """Time to look into a queue whose messages are not back yet: often at first, then less, for one deadline."""
 
@@ -280,9 +289,11 @@ class Hurry:
     def again(self) -> None:
         """Something has come: the deadline begins anew."""
         if self._since:
-            self._waiter.came("a message in a drain", time.monotonic() - self._since)
+            seconds = time.monotonic() - self._since
+            self._waiter.guard.patience.came(DRAIN, seconds)
+            self._waiter.was_late("a message in a drain", seconds)
         self._since = self.waited = 0.0
-        self._allowed = self._waiter.guard.patience.allow(("drain",), self._waiter.deadline)
+        self._allowed = self._waiter.guard.patience.allow(DRAIN, self._waiter.deadline)
         self._pause = self.SOON
 
     @property

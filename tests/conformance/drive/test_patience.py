@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from conformance.drive.patience import LEAST, SHORT, SLACK, SURE, SURER, Patience, kind_of
+from conformance.drive.patience import LEAST, SHORT, SLACK, SURE, SURER, TWICE, Patience, kind_of
 
 ANSWER, CONFIRM = "reply: the answer to basic.qos", "confirm: the confirm of publish #"
 
@@ -24,14 +24,28 @@ def test_what_was_in_vain_often_enough_is_not_waited_for_at_length() -> None:
     assert patience.allow([ANSWER], 5.0) == LEAST
 
 
-def test_a_slow_broker_is_waited_for_all_the_same() -> None:
+def silent() -> Patience:
+    """Answers were waited for in vain often enough."""
     patience = Patience()
     for _ in range(SURE):
         patience.in_vain([ANSWER])
-    patience.came(0.3)
+    return patience
+
+
+def test_a_slow_broker_is_waited_for_all_the_same() -> None:
+    patience = silent()
+    patience.came([ANSWER], 0.3)
     assert patience.allow([ANSWER], 5.0) == SLACK * 0.3
-    patience.came(2.0)
+    patience.came([ANSWER], 2.0)
     assert patience.allow([ANSWER], 5.0) == 5.0, "never longer than a deadline"
+
+
+def test_one_slow_thing_makes_others_a_little_slower() -> None:
+    patience = silent()
+    patience.came([CONFIRM], 1.5)
+    assert patience.allow([ANSWER], 5.0) == TWICE * 1.5
+    patience.came([], 3.0)
+    assert patience.allow([ANSWER], 5.0) == TWICE * 1.5, "nothing was owed: it came by itself"
 
 
 def test_a_short_deadline_stays_short() -> None:
