@@ -20,12 +20,14 @@ conformance: setup  ## examine a broker: make conformance [URL=amqp://...] [DEPT
 
 # half of their time our tests wait for brokers, so there are twice as many workers as cores
 WORKERS ?= $(shell expr $$(nproc) \* 2)
+# of tests that are many of a kind, some are played, drawn anew each time: SAMPLE=N brings those again that N drew, SAMPLE= all
+SAMPLE ?= $(shell date +%s)
 
 # lint computes while Debian packages are fetched; and workers that find bytecode of all tests need not each make it
 # (not before setup is done: setuptools would look for packages in the broker's system, /proc and all)
 test:  ## everything CI runs, with a real RabbitMQ (AMQP_RABBITMQ_URL, or Debian's)
 	@$(MAKE) --no-print-directory --jobs 3 lint bytecode beside
-	AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m pytest tests -q -n $(WORKERS) --dist loadfile -m "not long"
+	AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m pytest tests -q -n $(WORKERS) --dist loadfile -m "not long" --sample $(SAMPLE)
 	AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m tools.trust --sample 30 --seeds 1 --legal 0
 
 trust: setup  ## how many wrong brokers are found, and how often a right one is accused: docs/trust.md; carries on where interrupted; MUTANTS='GLOB': these alone, and their rows
@@ -50,7 +52,7 @@ mutation: setup  ## wrong brokers made by a machine, that err only sometimes: ho
 	$(PY) -m tools.pages.trust --machine-made; exit $$code
 
 test-unit: setup  ## our tests without a real broker and without Spark
-	$(PY) -m pytest tests -q -n $(WORKERS) --dist loadfile -m "not rabbitmq and not spark and not long"
+	$(PY) -m pytest tests -q -n $(WORKERS) --dist loadfile -m "not rabbitmq and not spark and not long" --sample $(SAMPLE)
 
 beside: setup
 	@.ci/apt.sh tshark=tshark tcpdump=tcpdump chromium=chromium

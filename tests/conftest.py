@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support import sampling
 from tests.support.schedule import Seconds, Whole
 
 settings.register_profile(
@@ -36,6 +37,19 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 os.environ["COLUMNS"] = "80"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    sampling.add_option(parser)
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    return sampling.header(config)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    sampling.keep_drawn(config, items)
 
 
 def pytest_configure(config: pytest.Config) -> None:

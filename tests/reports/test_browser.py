@@ -109,6 +109,7 @@ SERIOUS = """axe.run(%s, {resultTypes: ['violations']}).then(found => found.viol
 
 
 @pytest.mark.parametrize(("theme", "width"), [("light", 1440), ("dark", 390)])
+@pytest.mark.sampled(2)
 def test_axe_finds_nothing_serious(short_page: Any, theme: str, width: int) -> None:
     for place, shown in (("", "document"), ("#/ACK-010/birch-2.9", "'.case[role=dialog]'")):
         short_page.open(f"{short_page.url}?theme={theme}{place}", width=width)
@@ -128,6 +129,7 @@ BROKEN_WORDS = """[...document.querySelectorAll('.matrix thead .bk, .matrix tbod
 
 
 @pytest.mark.parametrize(("theme", "width"), [("light", 1440), ("dark", 390)])
+@pytest.mark.sampled(2)
 def test_twelve_columns_can_be_read(
     clean_results: dict[str, Any], tmp_path: Path, chrome: Any, theme: str, width: int
 ) -> None:
@@ -258,6 +260,7 @@ MUTE = """[...document.querySelectorAll('#sheet .tally')]
 
 
 @pytest.mark.parametrize("brokers", [1, 3])
+@pytest.mark.sampled(2)
 def test_all_families_are_on_one_screen(results: dict[str, Any], tmp_path: Path, chrome: Any, brokers: int) -> None:
     """With the trust figures, which take room as well."""
     path = tmp_path / "index.html"
@@ -273,6 +276,7 @@ def test_all_families_are_on_one_screen(results: dict[str, Any], tmp_path: Path,
 
 @pytest.mark.parametrize("brokers", [1, 3, 12])
 @pytest.mark.parametrize("width", [390, 800])
+@pytest.mark.sampled(2)
 def test_counts_and_words_stand_in_every_cell_and_nothing_is_cut(
     results: dict[str, Any],
     tmp_path: Path,
@@ -298,6 +302,7 @@ HALVES = """[...document.querySelectorAll('.band')].flatMap(band => {
 
 
 @pytest.mark.parametrize("brokers", [1, 3])
+@pytest.mark.sampled(2)
 def test_no_row_of_panels_has_an_empty_half(
     results: dict[str, Any], before: dict[str, Any], tmp_path: Path, chrome: Any, brokers: int
 ) -> None:

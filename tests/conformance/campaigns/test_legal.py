@@ -52,6 +52,7 @@ def examples(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.usefixtures("examples")
 @pytest.mark.parametrize("name", VARIATIONS)
+@pytest.mark.sampled(3)
 def test_each_variation_alone_is_lawful(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once in every third round, other ones for the next; combinations below, and two examples, are for all rounds."""
     if legal.EXAMPLES == 1:
@@ -64,6 +65,7 @@ def test_each_variation_alone_is_lawful(name: str, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.usefixtures("examples")
 @pytest.mark.parametrize("seed", range(CHARTERS))
+@pytest.mark.sampled(3)
 def test_combinations_are_lawful(seed: int) -> None:
     result = legal.perform(Task(seed))
     assert result["alarms"] == []
@@ -80,6 +82,7 @@ def test_each_dialect_has_its_turn_and_scenes_that_it_can_be_asked() -> None:
 
 
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.long)], ids=["once", "each-queue-type"])
+@pytest.mark.sampled(2)
 def test_the_scenes_find_nothing_either(every: bool) -> None:
     """On each queue type 16 of them are played above, on every broker."""
     seed = 0

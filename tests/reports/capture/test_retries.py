@@ -63,6 +63,7 @@ def whole(taken: Taken, events: Iterable[Event]) -> Judgement:
 
 
 @pytest.mark.parametrize("program", STANDS_ON, ids=lambda one: one.__name__)
+@pytest.mark.sampled(3)
 def test_a_right_broker_is_accused_of_nothing(program: Program, url: str, tmp_path: Path) -> None:
     """Neither by what passed the proxy, nor by what tcpdump took, nor without its user's word."""
     if program is retries.celery_delayed and not quorum_queues_expire(url):
@@ -89,6 +90,7 @@ def quorum_queues_expire(url: str) -> bool:
 
 
 @pytest.mark.parametrize(("program", "mutant", "rule"), WRONG, ids=lambda one: getattr(one, "__name__", None))
+@pytest.mark.sampled(3)
 def test_a_wrong_broker_is_found(
     program: Program,
     mutant: str,

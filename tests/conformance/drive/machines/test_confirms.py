@@ -113,6 +113,7 @@ def test_a_sound_broker_passes(target: Target, scheduler: Scheduler) -> None:
         ("confirms.confirm-in-transaction", "CNF-016"),
     ],
 )
+@pytest.mark.sampled(2)
 def test_a_bug_is_found(monkeypatch: pytest.MonkeyPatch, until: Until, mutant: str, rule: str) -> None:
     monkeypatch.setattr(campaign, "SHRINK_SECONDS", 0.5)
     monkeypatch.setattr(search, "MOST_BROKEN", 2)

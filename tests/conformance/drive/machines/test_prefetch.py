@@ -36,6 +36,7 @@ def run(
 
 @pytest.mark.parametrize("queue_type", ["classic", "quorum"])
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
+@pytest.mark.sampled(2)
 def test_a_right_broker_is_not_blamed(scheduler: Scheduler, queue_type: str) -> None:
     with ReferenceBroker() as broker:
         outcome = run(broker, queue_type, scheduler, 40, "documented")
@@ -45,12 +46,14 @@ def test_a_right_broker_is_not_blamed(scheduler: Scheduler, queue_type: str) -> 
 
 
 @pytest.mark.parametrize("dialect", ["rabbitmq-4.0", "rabbitmq-4.3"])
+@pytest.mark.sampled(2)
 def test_nor_is_one_that_speaks_a_dialect(dialect: str) -> None:
     with ReferenceBroker(dialect=dialect) as broker:
         assert run(broker, "classic", "lockstep", 20, dialect).judgement.findings == []
 
 
 @pytest.mark.parametrize("mutant", ["prefetch.channel-limit-for-each", "slots.gap-counts-twice"])
+@pytest.mark.sampled(2)
 def test_a_wrong_limit_is_found(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(campaign, "SHRINK_SECONDS", 0.2)
     monkeypatch.setattr(search, "MOST_BROKEN", 2)

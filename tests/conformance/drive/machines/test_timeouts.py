@@ -70,6 +70,7 @@ def test_a_right_broker_is_not_blamed() -> None:
         (UNHEARD, "timeouts.closes-connection", "TMO-008"),
     ],
 )
+@pytest.mark.sampled(2)
 def test_a_wrong_one_is_found(
     machine: search.Machine,
     mutant: str,

@@ -1,0 +1,61 @@
+"""Of tests that are many of a kind some are played, and a seed decides which."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+MANY = """
+import pytest
+from tests.support import sampling
+
+def pytest_addoption(parser):
+    sampling.add_option(parser)
+
+def pytest_collection_modifyitems(config, items):
+    sampling.keep_drawn(config, items)
+"""
+TESTS = """
+import pytest
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("n", range(30))
+def test_many(n): ...
+
+@pytest.mark.sampled(2)
+def test_alone(): ...
+
+@pytest.mark.parametrize("n", range(5))
+def test_few(n): ...
+"""
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester) -> pytest.Pytester:
+    pytester.makeconftest(MANY)
+    pytester.makeini("[pytest]\nmarkers = sampled(n): some\naddopts = -p no:conformance")
+    pytester.makepyfile(TESTS)
+    return pytester
+
+
+def drawn(project: pytest.Pytester, *options: str) -> list[str]:
+    said = project.runpytest_inprocess("--collect-only", "-q", "-p", "no:cacheprovider", *options)
+    return [line.partition("::")[2] for line in said.outlines if "::" in line]
+
+
+def test_without_a_seed_all_are_played(project: pytest.Pytester) -> None:
+    assert len(drawn(project)) == len(drawn(project, "--sample", "")) == 36
+
+
+def test_a_seed_brings_the_same_third_again(project: pytest.Pytester) -> None:
+    once = drawn(project, "--sample", "7")
+    assert once == drawn(project, "--sample", "7")
+    assert sum(name.startswith("test_many") for name in once) in (10, 11)
+    assert sum(name.startswith("test_few") for name in once) == 5
+
+
+def test_in_the_end_each_has_its_turn(project: pytest.Pytester) -> None:
+    played = [drawn(project, "--sample", str(seed)) for seed in range(1, 25)]
+    assert {name for those in played for name in those} == {*drawn(project)}
+    assert 0 < sum("test_alone" in those for those in played) < len(played)
