@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support import sampling
+from tests import sampling
 from tests.support.schedule import Seconds, Whole
 
 settings.register_profile(

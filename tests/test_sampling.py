@@ -8,7 +8,7 @@ pytest_plugins = ["pytester"]
 
 MANY = """
 import pytest
-from tests.support import sampling
+from tests import sampling
 
 def pytest_addoption(parser):
     sampling.add_option(parser)
