@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from conformance.oracle.verdicts import SILENT_END
 from conformance.session.progress import Follower, describe_seconds
 
 
@@ -47,6 +48,27 @@ def test_a_line_tells_what_is_done_what_failed_and_how_long_it_will_take(clock: 
 def test_a_slow_run_is_not_silent_for_long(clock: Clock) -> None:
     lines = run(clock, 40, 12, 10.0)
     assert lines == ["4 of 40 checks", "8 of 40 checks, about 5 min left", "12 of 40 checks, about 5 min left"]
+
+
+@pytest.mark.parametrize(
+    ("observed", "line"),
+    [
+        ("the answer is 404", "broken: ERR-004 Mistakes are told"),
+        (SILENT_END, "broken if this is a habit: ERR-004 Mistakes are told"),
+    ],
+)
+def test_what_is_broken_is_told_at_once_and_once(observed: str, line: str) -> None:
+    stream = io.StringIO()
+    report: Any = SimpleNamespace(
+        when="call",
+        failed=True,
+        nodeid="a::test_b",
+        longreprtext=f"ERR-004 Mistakes are told\nobserved {observed}",
+    )
+    follower = Follower(["run"], stream)
+    for _ in range(2):
+        follower.pytest_runtest_logreport(report)
+    assert stream.getvalue().splitlines() == [line]
 
 
 def test_nothing_in_a_plain_line_moves_the_cursor(clock: Clock) -> None:
