@@ -3,9 +3,9 @@
 The first times that a broker owes something and does not send it, the suite waits for a whole deadline: late is not
 never. After `SURE` such waits for the same kind of thing, another long wait proves nothing more, so waits become
 short. A slow broker or machine is not called silent all the same: a wait is never shorter than `SLACK` times the
-longest one after which a thing of this kind came, nor than `TWICE` times the longest one for anything. Only waits for
-what was owed count: what comes by itself after a second, as a message expires, says nothing about haste. The kinds are
-those of obligations: an answer to one method, a confirm, a delivery, a close.
+longest one after which a thing of this kind came, nor than the longest one for anything, or `TWICE` that before it was
+in vain `SURER` times. Only waits for what was owed count: what comes by itself after a second, as a message expires,
+says nothing about haste. The kinds are those of obligations: an answer to one method, a confirm, a delivery, a close.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class Patience:
             return deadline
         slowest = max(self._longest.get(kind, 0.0) for kind in asked)
         anything = max(self._longest.values(), default=0.0)
-        return min(deadline, max(SHORT if seen < SURER else LEAST, SLACK * slowest, TWICE * anything))
+        sure = max(SHORT, TWICE * anything) if seen < SURER else max(LEAST, anything)
+        return min(deadline, max(sure, SLACK * slowest))
 
     def came(self, kinds: Iterable[str], seconds: float) -> None:
         """These were owed, and one of them came after so long a wait."""

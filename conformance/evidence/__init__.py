@@ -2,6 +2,6 @@
 
 from conformance.evidence.beside import states
 from conformance.evidence.narrative import describe, interest, steps, transcript
-from conformance.evidence.slicing import introduced, minimal
+from conformance.evidence.slicing import AGAIN, BUDGET, introduced, minimal
 
-__all__ = ["describe", "interest", "introduced", "minimal", "states", "steps", "transcript"]
+__all__ = ["AGAIN", "BUDGET", "describe", "interest", "introduced", "minimal", "states", "steps", "transcript"]

@@ -27,6 +27,8 @@ from conformance.oracle.verdicts import Finding
 
 BUDGET = 30_000
 """How many events may be judged while slicing one finding. A count, not a time, so that slices are reproducible."""
+AGAIN = BUDGET // 10
+"""The same for a finding whose like has been sliced before: the shorter one is shown."""
 
 _ROUNDS = 3
 _NUMBERING = ("TAG-", "MODE-007", "MODE-008")

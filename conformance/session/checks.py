@@ -130,6 +130,7 @@ class Attempt:
             self._kinds[kind] = replace(known, reproduced=reproduced if reproduced != "witnessed" else known.reproduced)
             return
         self.opened.told.pop(self._key_of(finding), None)
+        self.opened.sliced.discard(self._key_of(finding))
         witness = self._witness(history, finding, reproduced)
         if known is not None:
             witness = replace(witness, seen=known.seen, times=known.times)
@@ -142,9 +143,10 @@ class Attempt:
         opened = self.opened
         if not history:
             return Witness(finding, (), reproduced)
-        kept = cut(history, finding, opened.profile)
-        witness = Witness(finding, steps_of(kept, opened.profile), reproduced, round=self.round)
         kind = self._key_of(finding)
+        kept = cut(history, finding, opened.profile, evidence.AGAIN if kind in opened.sliced else evidence.BUDGET)
+        opened.sliced.add(kind)
+        witness = Witness(finding, steps_of(kept, opened.profile), reproduced, round=self.round)
         if self.options.report is None or not finding.certain or self.known(finding) or kind in opened.told:
             return witness
         if opened.budget.empty or (opened.budget.scarce and self._has_reproducer(finding.rule)):
@@ -337,9 +339,14 @@ def exchange(history: Sequence[Event], finding: Finding, profile: Profile) -> tu
     return steps_of(cut(history, finding, profile), profile)
 
 
-def cut(history: Sequence[Event], finding: Finding, profile: Profile) -> list[Event]:
+def cut(
+    history: Sequence[Event],
+    finding: Finding,
+    profile: Profile,
+    budget: int = evidence.BUDGET,
+) -> list[Event]:
     """The minimal exchange of a finding; of one that cannot be cut down, the end of what is of interest."""
-    kept = evidence.minimal(history, finding, profile)
+    kept = evidence.minimal(history, finding, profile, budget)
     if len(kept) > LONGEST:
         near = [event for event in kept if evidence.interest(event) or event.seq in (finding.at, *finding.witness)]
         kept = near[-LONGEST:]

@@ -246,6 +246,8 @@ class Opened:
     vitals: Vitals
     told: dict[tuple[str, str, str], bool] = field(default_factory=dict)
     """Kinds of findings (rule, words, queue type) of which a reproducer was looked for, and whether there is one."""
+    sliced: set[tuple[str, str, str]] = field(default_factory=set)
+    """Kinds of findings that have been cut down to an exchange."""
     budget: TimeBudget = field(default_factory=TimeBudget)
     hunt: Hunt = field(default_factory=Hunt)
     age: Callable[[], float] = lambda: 0.0

@@ -46,6 +46,9 @@ def test_one_slow_thing_makes_others_a_little_slower() -> None:
     assert patience.allow([ANSWER], 5.0) == TWICE * 1.5
     patience.came([], 3.0)
     assert patience.allow([ANSWER], 5.0) == TWICE * 1.5, "nothing was owed: it came by itself"
+    for _ in range(SURER):
+        patience.in_vain([ANSWER])
+    assert patience.allow([ANSWER], 5.0) == 1.5
 
 
 def test_a_short_deadline_stays_short() -> None:
