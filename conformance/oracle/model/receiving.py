@@ -26,12 +26,14 @@ from conformance.oracle.model.facts import (
     Unrequested,
 )
 from conformance.oracle.model.proofs import proven
-from conformance.oracle.model.records import Request
+from conformance.oracle.model.records import ClientError, Request
 
 if TYPE_CHECKING:
     from conformance.oracle.model.model import Model
 
 Facts = Iterator[Fact]
+CLASSES = (40, 50)
+"""Of what is declared, bound and deleted."""
 
 
 def receive(model: Model, connection: Connection, event: Event) -> Iterable[Fact]:
@@ -112,7 +114,7 @@ def _reply(model: Model, channel: Channel, event: Event) -> Facts:
         return
     yield Answered(event, channel, request)
     if request.ignored:
-        yield from _answered_wrongly(channel, request, event)
+        yield from _answered_wrongly(model, channel, request, event)
         return
     yield from counts.answered(channel, request, event)
     if request.change is not None:
@@ -144,16 +146,22 @@ def _reply(model: Model, channel: Channel, event: Event) -> Facts:
     yield from proven(channel, request.seq, event)
 
 
-def _answered_wrongly(channel: Channel, request: Request, event: Event) -> Facts:
+def _answered_wrongly(model: Model, channel: Channel, request: Request, event: Event) -> Facts:
     """An answer to what was sent with or after a mistake."""
     error = channel.method_error
     if error is not None and error.seq == request.seq:
         yield Overlooked(event, channel, error)
         endings.overlook(channel)
+        _doubt_what_it_names(model, channel, error)
         return
     for wrong in (channel.settlement_error, error):
         if wrong is not None:
             wrong.answered.append(request)
+
+
+def _doubt_what_it_names(model: Model, channel: Channel, error: ClientError) -> None:
+    if error.class_id in CLASSES:
+        topology.let_pass(model.topology, channel.connection.vhost, error.names)
 
 
 def _consuming(channel: Channel, event: Event, request: Request) -> None:
@@ -181,8 +189,10 @@ def _close_ok(model: Model, channel: Channel, event: Event) -> Facts:
     if not crossed:
         if channel.settlement_error is not None:
             yield Accepted(event, channel.settlement_error.settlement)
-        if channel.method_error is not None:
-            yield Overlooked(event, channel, channel.method_error)
+        error = channel.method_error
+        if error is not None:
+            yield Overlooked(event, channel, error)
+            _doubt_what_it_names(model, channel, error)
         yield from proven(channel, request.seq, event)
         endings.prove_release(channel, event.seq)
         endings.end_receivers(channel, event.seq)

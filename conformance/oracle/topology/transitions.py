@@ -9,7 +9,7 @@ connection or its time, where one who looks for it does not find it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -74,6 +74,25 @@ def missed(topology: Topology, actor: Actor, name: str, asked: int, *, queue: bo
         return
     if thing.made.by is actor or 0 < thing.made.known < asked:
         thing.gone = Change(actor, asked, known=asked)
+
+
+def let_pass(topology: Topology, vhost: str, names: Iterable[str]) -> None:
+    """The broker has not refused what it must refuse: nobody knows what of that is there, and what is bound to it."""
+    for key in ((vhost, name) for name in names):
+        queue, exchange = topology.queues.get(key), topology.exchanges.get(key)
+        if queue is not None:
+            _doubt(queue, key, topology.queues)
+        if exchange is not None:
+            exchange.opaque = True
+            topology.former.add(key)
+            _doubt(exchange, key, topology.exchanges)
+
+
+def _doubt(thing: Thing, key: tuple[str, str], table: dict[tuple[str, str], Any]) -> None:
+    if thing.gone is None:
+        thing.doubtful = True
+    else:
+        del table[key]
 
 
 def _seek(topology: Topology, thing: Thing, change: Change) -> None:

@@ -154,3 +154,26 @@ def test_what_a_broker_says_of_itself_hides_no_fault(play, start: str, rule: str
     entered = "0 > start-ok user=guest \n 0 < tune \n 0 > tune-ok \n 0 > enter \n 0 < entered \n"
     book = play(greeted + entered + "@open 2 \n 2 > ack 7 \n @barrier 2 \n - deadline replies")
     assert {one.rule: one.unless for one in book.judge.judgement.findings} == {rule: (), "ERR-002": ()}
+
+
+FOUND = """
+    @exchange x
+    @open 1
+    90 > unexchange x
+    90 < unexchange-ok
+    1 > exchange x direct passive
+    1 < exchange-ok
+"""
+"""An exchange that was deleted is found all the same."""
+
+
+@pytest.mark.parametrize("answer", ["bind-ok", "closed 404 50 20 NOT_FOUND"])
+def test_what_was_done_in_place_of_a_refusal_may_be_there(play, answer: str) -> None:
+    """EXCH-001: LavinMQ declared what it was to refuse, and then bound to it, which was held against BIND-003."""
+    assert play("@queue q \n" + FOUND + f"1 > bind q x key \n 1 < {answer}").broken == ["EXCH-001"]
+
+
+def test_what_a_refusal_was_not_about_is_known_as_before(play) -> None:
+    """BIND-002: y was deleted as well, and nobody has asked for it."""
+    other = "@exchange y \n 90 > unexchange y \n 90 < unexchange-ok \n 1 > bind q y key \n 1 < bind-ok"
+    assert play("@queue q \n" + FOUND + other).broken == ["EXCH-001", "BIND-002"]
