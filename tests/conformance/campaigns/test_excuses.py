@@ -44,6 +44,7 @@ IMITATE = {
     "headers.no-number-is-zero",
     "headers.floats-fail",
     "octets.weight-unseen",
+    "policies.overflow-wins",
     "naming.nothing-deleted",
     "naming.nothing-unbound",
     "naming.refusals-that-do-not-fit",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from conformance.history.events import TO_BROKER, Event
@@ -11,7 +12,7 @@ from conformance.oracle.model import octets, routing
 from conformance.oracle.model.channels import CLOSED
 from conformance.oracle.model.circumstances import ranking
 from conformance.oracle.model.circumstances.endings import unopened
-from conformance.oracle.model.circumstances.places import Found, life
+from conformance.oracle.model.circumstances.places import EVERYWHERE, Found, life
 
 if TYPE_CHECKING:
     from conformance.oracle.model.connections import Connection
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 NO_NUMBER = re.compile(r'"(?:-?inf|nan)"')
 """How an event has a float that is infinite, or no number."""
+
+DECIMAL = re.compile(r'"(-?\d+(?:\.\d+)?(?:E[+-]\d+)?)"')
+"""How an event has a decimal, in whatever form."""
+PLACES = 9
 
 _FLAWS: Mapping[octets.Flaw, str] = {
     octets.TOO_LONG: "longer-body",
@@ -38,6 +43,8 @@ def published(model: Model, connection: Connection, event: Event) -> Found:
         return
     if '"types"' in event.arguments and NO_NUMBER.search(event.arguments):
         yield f"connection {connection.name}", "float-without-number"
+    if '"D"' in event.arguments and any(map(_has_many_places, DECIMAL.findall(event.arguments))):
+        yield EVERYWHERE, "decimal-of-many-places"
     yield from ranking.published(model, channel, event)
     if "mandatory" not in event.flags or "immediate" in event.flags:
         return
@@ -45,6 +52,11 @@ def published(model: Model, connection: Connection, event: Event) -> Found:
     for queue in way if isinstance(way, list) else ():
         if queue.room is not None and sum(queue.pressed.values()) >= queue.room:
             yield f"queue {queue.name}", "mandatory-to-the-full"
+
+
+def _has_many_places(text: str) -> bool:
+    exponent = Decimal(text).as_tuple().exponent
+    return isinstance(exponent, int) and -exponent > PLACES
 
 
 def selected(model: Model, connection: Connection, event: Event) -> Found:

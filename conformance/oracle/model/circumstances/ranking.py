@@ -1,4 +1,4 @@
-"""Circumstances of what is published with a time to live, or with a higher priority than a queue has."""
+"""Circumstances of what is published: with a time to live, with a higher priority than a queue has, to a full queue."""
 
 from __future__ import annotations
 
@@ -27,6 +27,10 @@ def published(model: Model, channel: Channel, event: Event) -> Found:
             yield EVERYWHERE, "expires-among-priorities"
     if queue is not None and queue.receivers and _has_no_time(model, channel, event):
         yield f"queue {queue.name}", "no-time-beside-consumers"
+    if queue is not None and "overflow" in model.topology.policies.keys(queue.name):
+        named = model.topology.queue(channel.connection.vhost, queue.name)
+        if named is not None and "x-overflow" in named.arguments:
+            yield f"queue {queue.name}", "overflow-by-both"
     found = PRIORITY.search(event.arguments) if '"priority"' in event.arguments else None
     if found is not None and any(int(found[1]) > levels for levels in _levels(model, channel, event)):
         yield EVERYWHERE, "priority-above-maximum"

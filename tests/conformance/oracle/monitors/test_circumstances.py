@@ -30,6 +30,7 @@ TIMED = (
 SELECTED = "@open 1 \n 1 > select \n 1 < select-ok \n"
 ROOM = "@queue q classic x-max-length=1 x-overflow=reject-publish \n @stock q m1 \n @open 1 \n"
 LISTENS = "@consume 1 amq.rabbitmq.reply-to r no_ack \n"
+RULED = '@queue q classic {} \n @open 1 \n - rule p ^q$ {{"overflow":"reject-publish"}} \n '
 PRIORITIES = "@queue q classic x-max-priority=3 \n @open 1 \n"
 CANCELLED = "1 > cancel c1 \n 1 < cancel-ok c1 \n"
 OUT = "@consume 1 q c1 \n 1 < deliver c1 1 m1 q \n"
@@ -76,6 +77,7 @@ ARISES = {
     "nothing-to-settle": "@open 1 \n 1 > ack 0 multiple",
     "nothing-to-settle-in-transaction": SELECTED + "1 > nack 0 multiple requeue",
     "recover-without-requeue": "@queue q \n @consume 1 q c1 \n 1 > recover",
+    "recover-in-transaction": HELD + "1 > select \n 1 < select-ok \n " + "1 > ack 1 \n 1 > recover requeue",
     "recover-async": HELD + "1 > recover-async requeue",
     "gets-recovered": HELD + "1 > recover requeue",
     "prefetch-size": "@open 1 \n 1 > qos 0 size=1",
@@ -110,6 +112,7 @@ ARISES = {
     "content-on-channel-0": wrong("FRAME-008"),
     "unreadable-properties": wrong("FRAME-015"),
     "content-weight": wrong("FRAME-016"),
+    "decimal-of-many-places": '@queue q \n @open 1 \n 1 > publish q m1 with={"headers":{"a":["D",[10,5]]}}',
     "float-without-number": '@queue q \n @open 1 \n 1 > publish q m1 with={"headers":{"a":["d",Infinity]}}',
     "method-on-channel-0": "@open 1 \n 0 > open",
     "limited-declares-again": NARROW + "u:1 > declare q",
@@ -125,6 +128,7 @@ ARISES = {
     "single-active-cancelled": "@queue q classic x-single-active-consumer=true \n @consume 1 q c1 \n 1 > cancel c1",
     "priority-above-maximum": PRIORITIES + '1 > publish q m1 with={"priority":4}',
     "expires-among-priorities": PRIORITIES + "1 > publish q m1 expiration=50",
+    "overflow-by-both": RULED.format("x-overflow=drop-head") + "1 > publish q m1",
     "time-to-live": "@queue q \n @open 1 \n 1 > publish q m1 expiration=50",
     "no-time-beside-consumers": "@queue q \n @consume 1 q c1 \n 1 > publish q m1 expiration=0",
 }
@@ -151,6 +155,9 @@ MISSES = {
     "nothing-to-settle": HELD + "1 > ack 0 multiple",
     "nothing-to-settle-in-transaction": SELECTED + "1 > nack 1 multiple requeue \n @open 2 \n 2 > ack 0 multiple",
     "recover-without-requeue": HELD + "1 > recover \n @consume 1 q c1 \n 1 > recover requeue",
+    "recover-in-transaction": HELD
+    + "1 > select \n 1 < select-ok \n "
+    + "1 > ack 1 \n 1 > rollback \n 1 < rollback-ok \n 1 > recover requeue",
     "recover-async": HELD + "1 > recover requeue",
     "gets-recovered": HELD + "1 > ack 2 multiple \n 1 > recover requeue",
     "prefetch-size": "@open 1 \n 1 > qos 1",
@@ -186,6 +193,7 @@ MISSES = {
     "content-on-channel-0": wrong("FRAME-009"),
     "unreadable-properties": wrong("FRAME-007"),
     "content-weight": wrong("FRAME-015"),
+    "decimal-of-many-places": '@queue q \n @open 1 \n 1 > publish q m1 with={"headers":{"a":["D",[9,5]]}}',
     "float-without-number": '@queue q \n @open 1 \n 1 > publish q m1 with={"headers":{"a":["d",0.5]}}',
     "method-on-channel-0": "@open 1 \n 0 > bye",
     "limited-declares-again": NARROW + "u:1 > declare p",
@@ -201,6 +209,7 @@ MISSES = {
     "single-active-cancelled": "@queue q \n @consume 1 q c1 \n 1 > cancel c1",
     "priority-above-maximum": PRIORITIES + '1 > publish q m1 with={"priority":3}',
     "expires-among-priorities": "@queue q \n @open 1 \n 1 > publish q m1 expiration=50",
+    "overflow-by-both": RULED.format("x-max-length=1") + "1 > publish q m1",
     "time-to-live": "@queue q \n @open 1 \n 1 > publish q m1",
     "no-time-beside-consumers": "@queue q \n @open 1 \n 1 > publish q m1 expiration=0",
 }
