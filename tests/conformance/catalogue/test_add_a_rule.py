@@ -25,7 +25,7 @@ COMMANDS = [
     for command, said in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)
 ]
 COPIED = ("codec", "conformance", "reference_broker", "reports", "pyproject.toml")
-COPIED_OF_THE_TESTS = ("support/tables.py", "conformance/oracle/monitors/conftest.py")
+COPIED_OF_THE_TESTS = ("support/tables.py", "support/playbook", "conformance/oracle/monitors/conftest.py")
 """What the rows need."""
 RUN = {"amqp-conformance": ["-m", "conformance.cli"], "python": []}
 
