@@ -79,8 +79,8 @@ def test_unbinding_what_is_gone(stage: Stage) -> None:
 @rule("BIND-012", queue_types=CLASSIC)
 @pytest.mark.parametrize("kind", ["headers", "direct", "topic", "fanout"])
 def test_bindings_that_differ_in_arguments(stage: Stage, kind: str) -> None:
-    """Two of one key, where the first is removed; the same again, where the second is. Where arguments say nothing of the
-    way, the other one is removed as well."""
+    """Two of one key, where the first is removed; the same again, where the second is. Where arguments say nothing of
+    the way, the other one is removed as well."""
     if kind != "direct":
         stage.require(f"{kind} exchange")
     matches = {"x-match": "all"} if kind == "headers" else {}
