@@ -19,7 +19,7 @@ SHORT, LONG = 100, 60_000
 ARRIVED, TURN = 1.3, 0.4
 """Seconds after which a dead letter has certainly come, and after which it most likely has."""
 TURNS, OCTETS = 3, 60
-RECORDS = ("S", b"of old"), ("A", [("S", b"of old")]), ("A", [])
+RECORDS: tuple[tuple[str, object], ...] = ("S", b"of old"), ("A", [("S", b"of old")]), ("A", [])
 """What somebody may write where brokers write down the deaths of a message."""
 
 
