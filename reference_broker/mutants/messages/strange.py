@@ -26,7 +26,6 @@ ODD = ("alternate-exchange", "queue-mode")
     "strange.four-octets",
     "an expiration of more than four octets is none at all",
     "TTL-004",
-    field="lavinmq#2190",
 )
 def four_octets(self: Queue, message: Message) -> float | None:
     long = int(message.header.expiration or 0) >= FOUR_OCTETS
@@ -79,7 +78,6 @@ def back_from_nowhere(self: Queue, entry: Entry, reason: str) -> None:
     "a message whose publisher wrote something else into x-death makes no dead letter",
     "DLX-001",
     "MODE-005",
-    field="rabbitmq-server#767",
 )
 def own_record_of_deaths(self: VirtualHost, queue: Queue, message: Message, reason: str) -> None:
     if not any(name == "x-death" and letter != "A" for name, letter, _ in message.headers):

@@ -25,7 +25,6 @@ from reference_broker.vhost import VirtualHost
     "a purge does not take what was given back out of the count",
     "MODE-008",
     "MODE-007",
-    field="lavinmq#1957",
 )
 def purged_and_counted(parts: Parts) -> None:
     def purge(self: Queue) -> int:
@@ -57,7 +56,6 @@ def not_in_the_way(channel: Channel, method: m.QueueDelete) -> None:
     "ghosts.nobody-waits-after-a-purge",
     "a purge of a queue with priorities forgets the consumers that wait",
     "PRIO-007",
-    field="lavinmq#1442",
 )
 def nobody_waits_after_a_purge(self: Queue) -> int:
     count = Queue.purge(self)
@@ -89,7 +87,6 @@ def used_by_who_is_gone(parts: Parts) -> None:
     "ghosts.acks-before-the-end",
     "acks that come in one write with connection.close are discarded",
     "ACK-018",
-    field="lavinmq#2199",
 )
 def acks_before_the_end(self: Intake, frames: Iterator[Inbound]) -> None:
     arrived = list(frames)
@@ -116,7 +113,6 @@ def settled_before(self: Transaction, channel: Channel) -> bool:
     "a channel number on which a consume has failed delivers nothing when it is opened again",
     "ERR-007",
     "QOS-002",
-    field="amqproxy#151",
 )
 def reopened_is_mute(parts: Parts) -> None:
     def close_channel(self: Connection, channel: Channel, error: AmqpException, offender: tuple[int, int]) -> None:

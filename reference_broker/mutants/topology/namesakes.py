@@ -27,7 +27,6 @@ def fails() -> ConnectionException:
     "namesakes.empty-key-of-all",
     "the empty key leads to whatever is bound with it, to whichever topic exchange",
     "ROUTE-015",
-    field="rabbitmq-server#16425",
 )
 def empty_key_of_all(self: VirtualHost, exchange: str, message: Message) -> Iterable[Queue | ReplyTo]:
     found = list(VirtualHost.route(self, exchange, message))
@@ -43,7 +42,6 @@ def empty_key_of_all(self: VirtualHost, exchange: str, message: Message) -> Iter
     "namesakes.one-takes-the-place",
     "a queue and an exchange of one name cannot both be bound with one key",
     "ROUTE-010",
-    field="QPID-8572",
 )
 def one_takes_the_place(self: VirtualHost, source: Exchange, to: Destination, key: str, arguments: FieldTable) -> None:
     for other in list(source.bindings):
@@ -57,7 +55,6 @@ def one_takes_the_place(self: VirtualHost, source: Exchange, to: Destination, ke
     "namesakes.arguments-count-for-headers",
     "an unbind looks at arguments only where those say which messages match",
     "BIND-012",
-    field="lavinmq#1567",
 )
 def arguments_count_for_headers(self: VirtualHost, binding: Binding) -> None:
     VirtualHost.drop_binding(self, binding)
@@ -106,3 +103,32 @@ def one_channel_owns(channel: Channel, method: m.BasicConsume) -> None:
     if queue is not None and queue.owner is channel.connection and channel.number != 1:
         raise locked(queue.name)
     basic.consume(channel, method)
+
+
+@handles(
+    m.QueueDeclare,
+    "namesakes.deliveries-for-consumers",
+    "declare-ok tells how many deliveries are out instead of how many consumers there are",
+    "QUEUE-020",
+)
+def deliveries_for_consumers(channel: Channel, method: m.QueueDeclare) -> None:
+    topology.queue_declare(channel, method)
+    answer = channel.connection.outbox.items[-1] if channel.connection.outbox.items else None
+    if isinstance(answer, m.QueueDeclareOk):
+        channels = [one for connection in channel.connection.broker.connections for one in connection.channels.values()]
+        out = (held.queue.name == answer.queue for one in channels for held in one.unacked.by_tag.values())
+        answer.consumer_count = sum(out)
+
+
+@replaces(
+    "vhost.restart",
+    "namesakes.plain-bindings-last",
+    "after a restart no binding is there that has arguments, but for those of headers exchanges",
+    "DUR-005",
+)
+def plain_bindings_last(self: VirtualHost) -> None:
+    VirtualHost.restart(self)
+    for exchange in self.exchanges.values():
+        for binding, arguments in list(exchange.bindings.items()):
+            if arguments and not isinstance(exchange, Headers):
+                self.drop_binding(binding)

@@ -361,8 +361,9 @@ def test_a_purge_spares_what_is_out(stage: Stage) -> None:
 
 @rule("QUEUE-020", queue_types=CLASSIC)
 def test_consumers_are_counted(stage: Stage) -> None:
-    """Of this connection, and of another; asked by a third after each."""
-    queue, asking = stage.queue(), elsewhere(stage)
+    """Of this connection, and of another, with more messages than consumers out with them; asked by a third after
+    each."""
+    queue, asking = stocked(stage, 7), elsewhere(stage)
     for channel in (stage.channel(), elsewhere(stage)):
         for _ in range(2):
             channel.consume(queue)

@@ -267,7 +267,8 @@ def _was_out(copy: Copy) -> bool:
 
 @judges(Answered, COUNTED)
 def counts_consumers(fact: Answered, notes: Notes) -> None:
-    """declare-ok counts those that were there when it was asked, and are still."""
+    """declare-ok counts those that were there when it was asked, and are still; and no more, where none has ever
+    left."""
     request, least = fact.request, fact.request.consumers
     if request.method != DECLARE or least <= 0 or request.source is None:
         return
@@ -277,11 +278,11 @@ def counts_consumers(fact: Answered, notes: Notes) -> None:
     )
     if there < least:
         return
-    if count >= least:
-        notes.exercise(COUNTED)
-    else:
+    if count < least or (count > there == request.source.joined):
         allowed = f"queue.declare-ok with {least} consumers"
         notes.find(COUNTED, fact.event, allowed, f"queue.declare-ok with {count}", request.seq)
+    else:
+        notes.exercise(COUNTED)
 
 
 @dataclass(slots=True)
