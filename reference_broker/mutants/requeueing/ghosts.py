@@ -95,17 +95,21 @@ def acks_before_the_end(self: Intake, frames: Iterator[Inbound]) -> None:
     Intake.work(self, iter(arrived))
 
 
-@replaces(
-    "transaction.commit",
+@changes(
     "ghosts.settled-before",
     "a commit fails where one of several settlements in it is of several deliveries",
     "TX-002",
     "ERR-012",
 )
-def settled_before(self: Transaction, channel: Channel) -> bool:
-    if any(len(deliveries) > 1 for deliveries, _ in self.settled[1:]):
-        raise ConnectionException(ReplyCode.INTERNAL_ERROR, "INTERNAL_ERROR")
-    return Transaction.commit(self, channel)
+def settled_before(parts: Parts) -> None:
+    below = parts.transaction
+
+    def commit(self: Transaction, channel: Channel) -> bool:
+        if any(len(deliveries) > 1 for deliveries, _ in self.settled[1:]):
+            raise ConnectionException(ReplyCode.INTERNAL_ERROR, "INTERNAL_ERROR")
+        return below.commit(self, channel)
+
+    parts.override("transaction", commit=commit)
 
 
 @changes(
