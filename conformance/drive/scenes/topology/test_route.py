@@ -181,6 +181,7 @@ def test_a_message_goes_on_by_the_next_exchange(stage: Stage) -> None:
     publish(channel, first, "a.b")
     stage.quiesce()
     stage.backstage(namesake).delete(namesake)
+    stage.quiesce()
     publish(channel, first, "a.b")
     stage.quiesce()
 
