@@ -28,9 +28,10 @@ class Belongings:
         elif event.direction == TO_CLIENT and event.method in ("queue.delete-ok", "exchange.delete-ok"):
             asked = self._deleting.get(key)
             gone = asked.pop(0) if asked else ""
-            if gone in self.queues:
+            if event.method == "exchange.delete-ok":
+                self.exchanges.pop(gone, None)
+            elif gone in self.queues:
                 self._deleted[gone] = self.queues.pop(gone)
-            self.exchanges.pop(gone, None)
         elif event.method == "queue.declare-ok" and event.queue in self._deleted:
             self.queues[event.queue] = self._deleted.pop(event.queue)
         elif event.method in ("channel.close", "channel.open"):

@@ -22,6 +22,8 @@ from conformance.history.events import TO_CLIENT
 
 HEADER = codec.ProtocolHeader().encode()
 TELL_ME: Mapping[str, object] = {"capabilities": {"authentication_failure_close": True}}
+AMQPLAIN = "AMQPLAIN"
+"""RabbitMQ's own mechanism: user and password as a table."""
 LARGE, MANY = 131072, 2047
 """Limits where the broker has none."""
 
@@ -67,11 +69,29 @@ def start_ok(
     """The login of the run, or another one."""
     target = stage.target
     secret = target.password if password is None else password
-    response = f"\0{target.user}\0{secret}".encode() if target.mechanism == "PLAIN" else b""
+    response = b""
+    if mechanism == AMQPLAIN:
+        response = b"".join(_entry(*one) for one in (("LOGIN", target.user), ("PASSWORD", secret)))
+    elif target.mechanism == "PLAIN":
+        response = f"\0{target.user}\0{secret}".encode()
     if properties is None:
         properties = {} if target.terse else TELL_ME
     table = properties if isinstance(properties, list) else values.table(dict(properties))
     return m.ConnectionStartOk(0, table, mechanism or target.mechanism, response, "en_US")
+
+
+def _entry(name: str, text: str) -> bytes:
+    """One field of a table, a text."""
+    octets = text.encode()
+    return bytes([len(name)]) + name.encode() + b"S" + len(octets).to_bytes(4, "big") + octets
+
+
+def speaks(stage: Stage, link: RawConnection, mechanism: str) -> bool:
+    """Has the broker offered this mechanism here, and can the login of the run be told by it?"""
+    started = (one for one in stage.events if (one.method, one.connection) == ("connection.start", link.name))
+    offered = next(started, None)
+    told = str(offered.args.get("mechanisms", "")).split() if offered is not None else []
+    return mechanism in told and stage.target.mechanism == "PLAIN"
 
 
 def log_in(stage: Stage, *links: RawConnection) -> None:

@@ -24,8 +24,12 @@ ASYNCHRONOUS = frozenset(
 
 
 def new_request(event: Event, *, ignored: bool = False) -> Request:
-    tag = event.consumer_tag or "" if event.method in ("basic.consume", "basic.cancel") else ""
-    return Request(event.seq, event.method, event.class_id, event.method_id, tag, ignored=ignored)
+    return Request(event.seq, event.method, event.class_id, event.method_id, _tag_in(event), ignored=ignored)
+
+
+def _tag_in(event: Event) -> str:
+    """The consumer that it is about, which its answer names as well."""
+    return event.consumer_tag or "" if event.method in ("basic.consume", "basic.cancel") else ""
 
 
 def request(channel: Channel, event: Event, *, ignored: bool = False) -> Request | None:
@@ -48,7 +52,7 @@ def fail_connection(connection: Connection, error: ClientError) -> None:
 def claim(channel: Channel, event: Event, rules: tuple[str, ...], earlier: int) -> None:
     """By these rules the broker must carry out the method that was just sent. A close that names it may mean the same
     method before, where that was sent with nowait and is not handled yet: then nothing is claimed."""
-    pending = channel.requests.get((event.method, ""))
+    pending = channel.requests.get((event.method, _tag_in(event)))
     if not rules or not pending or pending[-1].seq != event.seq:
         return
     if not earlier or any(one.seq == earlier for one in pending):

@@ -11,6 +11,7 @@ from reference_broker import basic
 from reference_broker.channel import Channel
 from reference_broker.confirms import Confirms
 from reference_broker.connection import Connection
+from reference_broker.errors import precondition
 from reference_broker.intake import Intake
 from reference_broker.mutants.kinds import changes, handles, memory, replaces
 from reference_broker.parts import HANDLERS, Parts
@@ -35,6 +36,13 @@ def select_ok_on_nowait(channel: Channel, method: m.ConfirmSelect) -> None:
 def nowait_select_lost(channel: Channel, method: m.ConfirmSelect) -> None:
     if not method.no_wait:
         basic.confirm_select(channel, method)
+
+
+@handles(m.ConfirmSelect, "confirms.of-one-channel", "one channel of a connection alone may have confirms", "CNF-023")
+def of_one_channel(channel: Channel, method: m.ConfirmSelect) -> None:
+    if memory(channel.connection, "confirming", lambda: channel.number) != channel.number:
+        raise precondition("another channel is in confirm mode")
+    basic.confirm_select(channel, method)
 
 
 @changes("confirms.second-select-restarts", "each confirm.select begins again at 1", "CNF-003")

@@ -11,6 +11,7 @@ from codec import methods as m
 from codec import values
 from conformance.drive.around import wait
 from conformance.drive.doors import (
+    AMQPLAIN,
     HEADER,
     agree,
     dial,
@@ -19,6 +20,7 @@ from conformance.drive.doors import (
     log_in,
     offer,
     say,
+    speaks,
     start_ok,
 )
 from conformance.drive.drivers.raw import RawConnection
@@ -65,8 +67,11 @@ def test_the_broker_introduces_itself(stage: Stage) -> None:
 
 @rule("CONN-005", "CONN-016", queue_types=CLASSIC)
 def test_the_right_login_and_virtual_host(stage: Stage) -> None:
-    """Once more, while others are in."""
+    """Once more, while others are in; and by the other mechanism that takes a password, where it is offered."""
     stage.barrier(stage.channel())
+    with dialled(stage, 1) as (link,):
+        if speaks(stage, link, AMQPLAIN):
+            say(stage, (link, start_ok(stage, mechanism=AMQPLAIN)))
     for name in ("c2", "c3"):
         link = dial(stage, name)
         say(stage, (link, HEADER))
@@ -92,6 +97,9 @@ def test_a_wrong_password(stage: Stage) -> None:
     with dialled(stage, 2, login=False) as (asks, other):
         wrong = stage.target.password + "?"
         say(stage, (asks, start_ok(stage, password=wrong)), (other, start_ok(stage, {}, password=wrong)))
+    with dialled(stage, 1, login=False) as (link,):
+        if speaks(stage, link, AMQPLAIN):
+            say(stage, (link, start_ok(stage, mechanism=AMQPLAIN, password=wrong)))
 
 
 @rule("CONN-009", queue_types=CLASSIC)

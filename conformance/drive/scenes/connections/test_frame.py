@@ -63,10 +63,10 @@ def test_content_without_a_method(stage: Stage) -> None:
 
 @rule("FRAME-005", queue_types=CLASSIC)
 def test_a_method_in_the_middle_of_a_content(stage: Stage) -> None:
-    """Instead of the header, and instead of the body."""
+    """Instead of the header, and instead of the body; it may be that of another content."""
     method = m.BasicPublish(1, exchange="amq.fanout").encode()
-    flow = frame(METHOD, 1, FLOW)
-    strike(stage, [(method + flow,), (method + frame(HEADER, 1, header()) + flow,)])
+    for one in (frame(METHOD, 1, FLOW), method):
+        strike(stage, [(method + one,), (method + frame(HEADER, 1, header()) + one,)])
 
 
 @rule("FRAME-006", queue_types=CLASSIC)

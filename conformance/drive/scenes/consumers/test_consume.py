@@ -6,6 +6,7 @@ import pytest
 
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import stocked
+from conformance.drive.scenes.topology.test_queue import elsewhere, leave
 from conformance.drive.stage import Stage
 
 
@@ -68,18 +69,21 @@ def test_sixteen_consumers(stage: Stage) -> None:
 
 
 @rule("CONSUME-006")
-@pytest.mark.parametrize("how", ["cancel", "close"])
+@pytest.mark.parametrize("how", ["cancel", "close", "connection"])
 def test_an_exclusive_consumer_ends(stage: Stage, how: str) -> None:
-    """It is cancelled, or its channel closed; then another is exclusive, and after that there are two."""
+    """It is cancelled, or its channel closed, or its connection; then another is exclusive, and after that there are
+    two."""
     if how == "cancel":
         stage.require("basic.cancel")
     queue = stage.queue()
     for exclusive in (True, True, False):
-        channel = stage.channel()
+        channel = elsewhere(stage) if how == "connection" else stage.channel()
         tag = channel.consume(queue, exclusive=exclusive)
         stage.quiesce()
         if exclusive and how == "cancel":
             channel.cancel(tag)
+        elif exclusive and how == "connection":
+            leave(stage, channel.connection)
         elif exclusive:
             channel.close()
         stage.quiesce()

@@ -11,8 +11,10 @@ from itertools import permutations
 
 import pytest
 
+from codec import methods as m
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import holding, outstanding, reopen, restock, stocked
+from conformance.drive.scenes.topology.test_queue import elsewhere
 from conformance.drive.stage import Stage
 
 
@@ -286,16 +288,20 @@ def test_settling_after_the_queue_is_gone(stage: Stage) -> None:
 
 
 @rule("ACK-018")
+@pytest.mark.parametrize("closed", ["channel", "connection"])
 @pytest.mark.parametrize("count", [1, 32, 33, 100])
-def test_settling_and_closing_in_one_write(stage: Stage, count: int) -> None:
-    """Single acks of everything, and channel.close right behind them."""
-    channel = stage.channel()
+def test_settling_and_closing_in_one_write(stage: Stage, count: int, closed: str) -> None:
+    """Single acks of everything, and channel.close right behind them, or connection.close."""
+    channel = stage.channel() if closed == "channel" else elsewhere(stage)
     channel.consume(stocked(stage, count))
     stage.quiesce()
     with stage.batch():
         for tag in channel.unacked:
             channel.ack(tag)
-        channel.close()
+        if closed == "channel":
+            channel.close()
+        else:
+            channel.send(m.ConnectionClose(0, 200, "done"))
     stage.quiesce()
 
 

@@ -77,9 +77,11 @@ def test_an_ack_deletes(stage: Stage) -> None:
 
 @rule("MODE-005")
 def test_reject_and_nack_without_requeue_remove(stage: Stage) -> None:
-    """Three removals, one of them of two messages, and one message left alone; without a dead letter queue and with."""
-    heir = stage.queue()
-    for queue in (stage.queue(), stage.queue({"x-dead-letter-exchange": "", "x-dead-letter-routing-key": heir})):
+    """Three removals, one of them of two messages, and one message left alone; without a dead letter queue and with;
+    and where the exchange for dead letters is not there."""
+    heir, nowhere = stage.queue(), stage.recorder.private_name()
+    queues = stage.queue(), stage.queue({"x-dead-letter-exchange": "", "x-dead-letter-routing-key": heir})
+    for queue in (*queues, stage.queue({"x-dead-letter-exchange": nowhere})):
         restock(stage, queue, 5)
         channel = stage.channel()
         stage.fetch(channel, queue, 5)
@@ -125,12 +127,14 @@ def test_what_is_counted_is_ready(stage: Stage) -> None:
 
 @rule("MODE-008")
 def test_what_is_removed_is_counted(stage: Stage) -> None:
-    """A purge and a deletion of queues with two messages held and some ready, and a purge of nothing."""
+    """A purge and a deletion of queues with two messages held and some ready, one of which was given back, and a purge
+    of nothing."""
     for remove in ("purge", "delete"):
         queue = stocked(stage, 5)
         channel = stage.channel()
-        for _ in range(2):
-            stage.get(channel, queue)
+        for tag in stage.fetch(channel, queue, 3)[:2]:
+            channel.reject(tag, requeue=True)
+        stage.get(channel, queue)
         channel.declare(queue, passive=True)
         stage.quiesce()
         getattr(channel, remove)(queue)

@@ -19,6 +19,8 @@ SHORT, LONG = 100, 60_000
 ARRIVED, TURN = 1.3, 0.4
 """Seconds after which a dead letter has certainly come, and after which it most likely has."""
 TURNS, OCTETS = 3, 60
+RECORD = ("x-death", "S", b"of old")
+"""What somebody may write where brokers write down the deaths of a message."""
 
 
 def _to(queue: str, **more: object) -> dict[str, object]:
@@ -54,7 +56,8 @@ def _sent(stage: Stage, queue: str, count: int = 1, **properties: object) -> Cha
 
 @rule("DLX-001")
 def test_rejected(stage: Stage) -> None:
-    """By reject and by nack; the other message of the queue stays. And where it came as a dead letter."""
+    """By reject and by nack; the other message of the queue stays. And where it came as a dead letter, or its publisher
+    has given it a header that is called like the record of deaths."""
     grave = stage.queue()
     queue, holder = stage.queue(_to(grave)), stage.channel()
     _sent(stage, queue, 3)
@@ -65,8 +68,11 @@ def test_rejected(stage: Stage) -> None:
     _sent(stage, stage.queue(_to(second, x_max_length=1)), 2)
     wait(stage, TURN)
     _reject(stage, holder, second)
+    marked = stage.queue(_to(grave))
+    _sent(stage, marked, headers=[RECORD])
+    _reject(stage, holder, marked)
     wait(stage, ARRIVED)
-    _look(stage, grave, gets=3)
+    _look(stage, grave, gets=4)
     _look(stage, last)
 
 
@@ -113,7 +119,8 @@ def test_returned_too_often(stage: Stage) -> None:
 
 @rule("DLX-005")
 def test_its_address(stage: Stage) -> None:
-    """With a key of the queue, and without; to the default exchange, and to another."""
+    """With a key of the queue, and without; to the default exchange, and to another. Where the default exchange gets it
+    without a key of the queue, it goes by the name in its own."""
     grave, holder = stage.queue(), stage.channel()
     exchange = stage.exchange(grave)
     for arguments in (
@@ -124,8 +131,13 @@ def test_its_address(stage: Stage) -> None:
         queue = stage.queue(arguments)
         _sent(stage, queue)
         _reject(stage, holder, queue)
+    queue = stage.queue({"x-dead-letter-exchange": ""})
+    sender = confirming(stage)
+    sender.publish(grave, exchange=stage.exchange(queue))
+    stage.confirmed(sender)
+    _reject(stage, holder, queue)
     wait(stage, TURN)
-    _look(stage, grave, gets=3)
+    _look(stage, grave, gets=4)
 
 
 def _rounds(stage: Stage, turns: int, *, last: float = TURN) -> None:

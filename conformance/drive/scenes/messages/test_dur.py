@@ -100,9 +100,10 @@ def _declared(things: Things) -> list[Route]:
     things.exchange("transient", durable=False)
     things.exchange("internal", "fanout", internal=True)
     gone = things.exchange("deleted")
-    routes: list[Route] = [("direct", "a", {}), ("direct", "b", {}), ("direct", "gone", {})]
+    routes: list[Route] = [("direct", key, {}) for key in ("a", "b", "gone", "noted")]
     for queue, key in ((plain, "a"), (full, "b"), (plain, "gone"), (transient, "t"), (full, "gone")):
         channel.bind(queue, direct, key)
+    channel.bind(full, direct, "noted", {"note": "red"})
     channel.bind(full, other)
     channel.unbind(plain, direct, "gone")
     channel.unbind(full, direct, "gone")

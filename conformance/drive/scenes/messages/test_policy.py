@@ -29,7 +29,11 @@ GONE, LEASE = 2.3 + HEEDED, 3_000
 MANY = 12
 """What a full queue has to refuse, so that it is no accident."""
 CLASSIC: tuple[QueueType, ...] = ("classic",)
-LOWER: Mapping[str, Mapping[str, object]] = {"length": {MOST: 2}, "all else": {"max-length-bytes": 1, TTL: SHORT}}
+LOWER: Mapping[str, Mapping[str, object]] = {
+    "length": {MOST: 2},
+    "all else": {"max-length-bytes": 1, TTL: SHORT},
+    "what is of exchanges": {MOST: 2, "alternate-exchange": "amq.fanout"},
+}
 """What a policy may set by which a queue keeps next to nothing."""
 MATCHES = "{all}[.]le", "{end}[.](left|middle)[.]", "{end}[.]left[.]right$", "{end}[.][a-l]+[.]r?i"
 MISSES = "^{end}", "{all}[.]left$", "{all}[.]LEFT"
@@ -146,16 +150,17 @@ def test_two_policies(stage: Stage, first: str, sets: str) -> None:
     """The one with the higher priority allows more; then it says nothing of the length. The other one may set all else
     that would lose messages."""
     trial, names = Trial(stage, stage.queue()), {"low": fresh(stage), "high": fresh(stage)}
+    kinds = "all" if "alternate-exchange" in LOWER[sets] else "queues"
     about = {"low": (LOWER[sets], HIGH + 3), "high": ({MOST: 6}, HIGH + 11)}
     for one in sorted(about, key=lambda one: one != first):
         definition, priority = about[one]
-        put(stage, only(trial.queue), definition, names[one], priority=priority)
+        put(stage, only(trial.queue), definition, names[one], priority=priority, apply_to=kinds)
     heeded(stage)
     trial.keeps(8)
     trial.fill(8)
     wait(stage, SOON)
     trial.empty()
-    put(stage, only(trial.queue), {TTL: HOUR}, names["high"], priority=HIGH + 11)
+    put(stage, only(trial.queue), {TTL: HOUR}, names["high"], priority=HIGH + 11, apply_to=kinds)
     heeded(stage)
     trial.keeps(8)
 

@@ -92,7 +92,8 @@ def test_what_is_no_maximum(stage: Stage, value: object) -> None:
 @rule("PRIO-007", queue_types=("classic",))
 @pytest.mark.parametrize("before", [False, True])
 def test_all_priorities_are_served(stage: Stage, before: bool) -> None:
-    """To a consumer that acknowledges each, and is there before the messages, or starts later."""
+    """To a consumer that acknowledges each, and is there before the messages, or starts later. Then the queue is purged
+    while it waits for more, and while it has no room."""
     queue, channel = stage.queue({LEVELS: 5}), stage.channel()
     channel.qos(3)
     if before:
@@ -106,3 +107,9 @@ def test_all_priorities_are_served(stage: Stage, before: bool) -> None:
         channel.ack(outstanding(channel)[0])
         stage.quiesce()
     stage.get(stage.channel(), queue, no_ack=True)
+    for _ in range(2):
+        stage.backstage(queue).purge(queue)
+        stage.quiesce()
+        ranked(stage, queue, (1, 5, 0, 3))
+        channel.ack(outstanding(channel)[0])
+        stage.quiesce()

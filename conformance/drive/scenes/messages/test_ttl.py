@@ -20,6 +20,8 @@ SHORT, LONG, HALF, OVER = 250, 60_000, 0.15, 0.4
 """Milliseconds; and the seconds after which what lives for a short time has lived for half of it, or has expired."""
 MOMENTS = 60, 80, 90
 """Milliseconds that are over before a clock that is read ten times a second has gone on."""
+AGES = (1 << 31) + 9, (1 << 32) + 9
+"""Milliseconds: four weeks and more, and seven."""
 SHORTLY, LEASE = 1.2, 600
 """Seconds after which a queue does not count what has expired; milliseconds of an x-expires."""
 UNUSED, PART = 2.8, 0.3
@@ -111,12 +113,14 @@ def test_the_smaller_time(stage: Stage) -> None:
 def test_until_then_it_is_there(stage: Stage) -> None:
     """By either time, and both; after more than half of it, and behind one that has expired. The queue is older.
 
-    What lives for a moment is there for that moment.
+    What lives for a moment is there for that moment, and what lives for longer than a number of four octets can say is
+    there as well.
     """
     if not _expires(stage):
         return
     channel, plain = confirming(stage), [stage.queue() for _ in "12"]
-    timed = stage.queue({TTL: 2 * SHORT})
+    timed, lasting = stage.queue({TTL: 2 * SHORT}), stage.queue()
+    _mortal(channel, lasting, *AGES)
     wait(stage, 2 * HALF)
     _mortal(channel, plain[0], 2 * SHORT)
     channel.publish(timed)
@@ -124,7 +128,7 @@ def test_until_then_it_is_there(stage: Stage) -> None:
     _mortal(channel, plain[1], 10, 2 * SHORT, LONG)
     stage.confirmed(channel)
     wait(stage, 2 * HALF)
-    _look(stage, *plain, timed)
+    _look(stage, *plain, timed, lasting)
     for life in MOMENTS:
         _mortal(channel, plain[0], life)
         stage.confirmed(channel)
@@ -227,13 +231,20 @@ def test_an_expiration_that_is_none(stage: Stage, text: str) -> None:
 
 @rule("TTL-010", queue_types=("classic",))
 def test_nobody_uses_it(stage: Stage) -> None:
-    """An empty one, and one with a message."""
+    """An empty one, and one with a message; one whose consumer was cancelled, and one whose consumer went with its
+    channel."""
     channel = confirming(stage)
     for filled in (False, True):
         queue = stage.queue({"x-expires": LEASE})
         if filled:
             channel.publish(queue)
             stage.confirmed(channel)
+    for closed in (False, True):
+        consumer = stage.channel()
+        tag = consumer.consume(stage.queue({"x-expires": LEASE}))
+        stage.quiesce()
+        consumer.close() if closed else consumer.cancel(tag)
+        stage.quiesce()
     queues = list(stage.belongings.queues)
     wait(stage, UNUSED)
     for queue in queues:

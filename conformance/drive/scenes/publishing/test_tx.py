@@ -40,11 +40,12 @@ def test_a_wrong_acknowledgement_fails_at_once(stage: Stage) -> None:
 
 @rule("TX-002")
 def test_a_rollback_makes_deliveries_outstanding_again(stage: Stage) -> None:
-    """Acknowledged, returned and multiply settled, rolled back, and nothing comes to others; then settled again. And
-    one is acknowledged and the rest recovered before the rollback; the channel ends, and all come back."""
-    queue = stocked(stage, 4)
+    """Acknowledged, returned and multiply settled, rolled back, and nothing comes to others; then settled again in the
+    same ways, and committed. And one is acknowledged and the rest recovered before the rollback; the channel ends, and
+    all come back."""
+    queue = stocked(stage, 6)
     channel, other = transactional(stage), stage.channel()
-    stage.fetch(channel, queue, 4)
+    stage.fetch(channel, queue, 6)
     channel.ack(1)
     channel.nack(2)
     channel.ack(4, multiple=True)
@@ -54,6 +55,7 @@ def test_a_rollback_makes_deliveries_outstanding_again(stage: Stage) -> None:
     stage.quiesce()
     channel.ack(1)
     channel.nack(2)
+    channel.ack(4, multiple=True)
     channel.tx_commit()
     stage.quiesce()
     if stage.offers("basic.recover"):

@@ -78,18 +78,23 @@ def test_the_same_binding_again(stage: Stage) -> None:
 
 
 @rule("BIND-005", queue_types=CLASSIC)
-def test_unbinding_what_is_not_bound(stage: Stage) -> None:
+@pytest.mark.parametrize("kind", ["direct", "fanout", "topic", "headers"])
+def test_unbinding_what_is_not_bound(stage: Stage, kind: str) -> None:
     """A queue that never was, one that is bound with another key, one that was unbound; and exchanges."""
-    queue, exchange = stage.queue(), declared(stage)
+    if kind != "direct":
+        stage.require(f"{kind} exchange")
+    queue, exchange = stage.queue(), declared(stage, kind)
     channel = stage.channel()
+    channel.unbind(queue, exchange, "key.a.b")
+    stage.bind(queue, exchange, "key.a")
+    channel.unbind(queue, exchange, "key.a.b")
     channel.unbind(queue, exchange, "key")
-    stage.bind(queue, exchange, "other")
-    channel.unbind(queue, exchange, "key")
-    stage.unbind(queue, exchange, "other")
-    channel.unbind(queue, exchange, "other")
+    stage.unbind(queue, exchange, "key.a")
+    channel.unbind(queue, exchange, "key.a")
     stage.quiesce()
     if stage.offers("exchange.bind"):
         channel.unbind_exchange(exchange, declared(stage), "key")
+        channel.unbind_exchange(declared(stage), exchange, "key")
         stage.quiesce()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from codec import values
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import confirming
@@ -75,17 +77,22 @@ def test_unbinding_what_is_gone(stage: Stage) -> None:
 
 
 @rule("BIND-012", queue_types=CLASSIC)
-def test_bindings_that_differ_in_arguments(stage: Stage) -> None:
-    """Two of one key at a headers exchange, where the first is removed; the same again, where the second is."""
-    stage.require("headers exchange")
+@pytest.mark.parametrize("kind", ["headers", "direct", "topic", "fanout"])
+def test_bindings_that_differ_in_arguments(stage: Stage, kind: str) -> None:
+    """Two of one key, where the first is removed; the same again, where the second is. Where arguments say nothing of
+    the way, the other one is removed as well."""
+    if kind != "direct":
+        stage.require(f"{kind} exchange")
+    matches = {"x-match": "all"} if kind == "headers" else {}
     for gone, left in (("ink", "paper"), ("paper", "ink")):
-        queue, exchange, channel = stage.queue(), declared(stage, "headers"), confirming(stage)
+        queue, exchange, channel = stage.queue(), declared(stage, kind), confirming(stage)
         for name in ("ink", "paper"):
-            stage.bind(queue, exchange, "key", {"x-match": "all", name: "red"})
-        stage.unbind(queue, exchange, "key", {"x-match": "all", gone: "red"})
-        for name in (gone, left):
-            channel.publish("key", exchange=exchange, properties={"headers": values.table({name: "red"})})
-            stage.quiesce()
+            stage.bind(queue, exchange, "key", {**matches, name: "red"})
+        for removed in (gone,) if matches else (gone, left):
+            stage.unbind(queue, exchange, "key", {**matches, removed: "red"})
+            for name in (gone, left):
+                channel.publish("key", exchange=exchange, properties={"headers": values.table({name: "red"})})
+                stage.quiesce()
 
 
 @rule("BIND-013", queue_types=CLASSIC)

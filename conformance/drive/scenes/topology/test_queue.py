@@ -18,6 +18,7 @@ HUNG_UP = 0.6
 """Seconds within which every broker has noticed that a client has hung up, by what was measured."""
 RESOURCE_LOCKED = 405
 LENGTH = "x-max-length"
+DEAD_LETTERS, DEAD_KEY = "x-dead-letter-exchange", "x-dead-letter-routing-key"
 
 
 def typed(stage: Stage, **arguments: object) -> dict[str, object]:
@@ -87,8 +88,14 @@ def test_missing_queues_are_not_found(stage: Stage) -> None:
 
 @rule("QUEUE-002")
 def test_queues_are_found_by_name(stage: Stage) -> None:
-    """With other flags and arguments than it has, on this connection and on another."""
+    """With other flags and arguments than it has, on this connection and on another. One has an argument that is a text
+    beyond ASCII."""
     queue = stage.queue()
+    if stage.offers(DEAD_LETTERS) and stage.offers(DEAD_KEY):
+        foreign = stage.queue({DEAD_LETTERS: "", DEAD_KEY: "schlüssel.🐇"})
+        for channel in (stage.channel(), elsewhere(stage)):
+            channel.declare(foreign, passive=True)
+            stage.quiesce()
     for channel in (stage.channel(), elsewhere(stage)):
         channel.declare(queue, passive=True, durable=False, auto_delete=True)
         stage.quiesce()
@@ -150,8 +157,15 @@ def test_exclusive_or_not(stage: Stage) -> None:
 
 @rule("QUEUE-007", queue_types=CLASSIC)
 def test_exclusive_queues_are_locked(stage: Stage) -> None:
-    """Another connection uses the queue in every way; its own then finds it, on another channel as well."""
+    """Its own connection uses the queue by another channel than the one that declared it; then another connection does,
+    in every way; its own then finds it."""
     queue, owner = owned(stage)
+    beside = stage.channel(connection=owner.connection)
+    for method in _uses(beside, queue)[:-1]:
+        beside.send(method)
+        stage.quiesce()
+        if beside.state != "open":
+            reopen(stage, beside)
     channel = elsewhere(stage)
     for method in _uses(channel, queue):
         channel.send(method)
@@ -243,13 +257,18 @@ def test_queues_in_use_are_spared(stage: Stage) -> None:
 
 @rule("QUEUE-013", queue_types=CLASSIC)
 def test_queues_with_messages_are_spared(stage: Stage) -> None:
-    """The queue is there afterwards, with its messages."""
-    queue, channel = stocked(stage, 2), stage.channel()
-    channel.send(m.QueueDelete(channel.number, queue=queue, if_empty=True))
-    reopen(stage, channel)
-    channel.declare(queue, passive=True)
-    stage.quiesce()
-    stage.fetch(channel, queue, 2)
+    """The queue is there afterwards, with its messages. All of them may have been given back."""
+    for returned in (False, True):
+        queue, channel = stocked(stage, 3 if returned else 2), stage.channel()
+        if returned:
+            for tag in stage.fetch(channel, queue, 3):
+                channel.reject(tag, requeue=True)
+            stage.fetch(channel, queue, no_ack=True)
+        channel.send(m.QueueDelete(channel.number, queue=queue, if_empty=True))
+        reopen(stage, channel)
+        channel.declare(queue, passive=True)
+        stage.quiesce()
+        stage.fetch(channel, queue, 2)
 
 
 @rule("QUEUE-014")
@@ -342,8 +361,9 @@ def test_a_purge_spares_what_is_out(stage: Stage) -> None:
 
 @rule("QUEUE-020", queue_types=CLASSIC)
 def test_consumers_are_counted(stage: Stage) -> None:
-    """Of this connection, and of another; asked by a third after each."""
-    queue, asking = stage.queue(), elsewhere(stage)
+    """Of this connection, and of another, with more messages than consumers out with them; asked by a third after
+    each."""
+    queue, asking = stocked(stage, 7), elsewhere(stage)
     for channel in (stage.channel(), elsewhere(stage)):
         for _ in range(2):
             channel.consume(queue)

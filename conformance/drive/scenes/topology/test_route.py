@@ -158,7 +158,7 @@ def test_one_copy_for_each_queue(stage: Stage) -> None:
 @rule("ROUTE-010", queue_types=CLASSIC)
 def test_a_message_goes_on_by_the_next_exchange(stage: Stage) -> None:
     """From a fanout exchange to a topic one, and on to a direct one, whose keys are compared with the publish's; and on
-    along a chain of more exchanges."""
+    along a chain of more exchanges. A queue that is called like an exchange is bound beside it, and then deleted."""
     first, second, third = stage.exchange(), stage.exchange(kind="topic"), stage.exchange(kind="direct")
     near, far, other = stage.queue(), stage.queue(), stage.queue()
     stage.bind(near, second, "a.*")
@@ -174,6 +174,15 @@ def test_a_message_goes_on_by_the_next_exchange(stage: Stage) -> None:
     stage.bind(stage.queue(), last)
     channel = confirming(stage)
     publish(channel, first, "a.b", "a.c", "b", "far", "near")
+    stage.quiesce()
+    namesake = stage.queue(name=second)
+    for key in ("near", "a.b"):
+        stage.bind(namesake, first, key)
+    publish(channel, first, "a.b")
+    stage.quiesce()
+    stage.backstage(namesake).delete(namesake)
+    stage.quiesce()
+    publish(channel, first, "a.b")
     stage.quiesce()
 
 
@@ -255,7 +264,8 @@ def test_a_binding_that_was_removed(stage: Stage) -> None:
 
 @rule("ROUTE-015", queue_types=CLASSIC)
 def test_exchanges_share_nothing(stage: Stage) -> None:
-    """Two exchanges of each type with a queue each; keys that are the names of queues, and the other's keys."""
+    """Two exchanges of each type with a queue each; keys that are the names of queues, and the other's keys. Then two
+    of each type with the same keys, the empty one among them."""
     queues = [stage.queue() for _ in range(4)]
     topics, directs = [stage.exchange(kind="topic") for _ in "12"], [stage.exchange(kind="direct") for _ in "12"]
     for queue, exchange, key in zip(queues, topics + directs, ("#", "a", "a", "b"), strict=True):
@@ -264,6 +274,15 @@ def test_exchanges_share_nothing(stage: Stage) -> None:
     for exchange in (topics[1], *directs):
         publish(channel, exchange, "a", "b", "", *queues)
     stage.quiesce()
+    for kind in ("topic", "direct"):
+        alike = [stage.exchange(kind=kind) for _ in "12"]
+        for exchange in alike:
+            queue = stage.queue()
+            for key in ("", "a.b"):
+                stage.bind(queue, exchange, key)
+        publish(channel, alike[0], "", "a.b", "")
+        publish(channel, alike[1], "a.b")
+        stage.quiesce()
 
 
 @rule("ROUTE-016", queue_types=CLASSIC)

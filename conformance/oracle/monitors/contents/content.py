@@ -42,7 +42,9 @@ BODY, SHOWN = "body", 200
 """What a difference of bodies is called; so many characters of a value are shown."""
 MANY = 5
 """So often a history shows that types are kept; looking at each message would cost more than it tells."""
-CHANGED_BY_DEATH = ("expiration", f"{HEADER}CC")
+RECORDS_OF_DEATH = ("x-death", "x-last-death-exchange", "x-last-death-queue", "x-last-death-reason")
+CHANGED_BY_DEATH = ("expiration", *(f"{HEADER}{name}" for name in ("CC", *RECORDS_OF_DEATH)))
+"""A client may have written what only brokers write; the next death puts its own record in that place."""
 
 
 @judges(Delivered, "RQ-016", SPLIT, TYPES, EMPTY, *particulars.ALL)

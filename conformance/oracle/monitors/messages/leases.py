@@ -49,7 +49,14 @@ class Lease:
     kept: int = 0
     """When the first of its consumers started."""
     unsure: bool = False
-    """A consumer of it has ended in another way than by its cancellation."""
+    """A consumer of it has ended in another way than that its client wanted it."""
+    ending: dict[int, int] = field(default_factory=dict)
+    """Channels with consumers of it that their client closes, and since when."""
+
+    @property
+    def known(self) -> bool:
+        """Is it certain who uses it?"""
+        return not self.unsure and not self.ending
 
 
 @dataclass(slots=True)
@@ -125,13 +132,14 @@ def _cancelled(event: Event, leases: Leases, notes: Notes) -> None:
     for name, lease in [*leases.by_queue.items()]:
         if lease.connection == event.connection and holder in lease.users:
             del leases.by_queue[name]
-            if not lease.unsure:
+            if lease.known:
                 notes.find(KEPT, event, f"{name} stays while {holder[1]} consumes", "basic.cancel", lease.seq)
 
 
 @follows("queue.delete", "channel.close")
 def upset(fact: Passed, notes: Notes) -> None:
-    """A queue may be deleted, and a consumer may end with its channel: then nobody knows since when it is unused."""
+    """A queue may be deleted, and a consumer may end with its channel: until the client's close is answered, or where
+    the broker closes it, nobody knows since when it is unused."""
     event, leases = fact.event, notes.memory(Leases)
     if event.method == "queue.delete":
         for name in [event.queue] if event.queue else list(leases.by_queue):
@@ -139,7 +147,21 @@ def upset(fact: Passed, notes: Notes) -> None:
         return
     for lease in leases.by_queue.values():
         if lease.connection == event.connection and any(number == event.channel for number, _ in lease.users):
-            lease.unsure = True
+            if event.direction == TO_BROKER:
+                lease.ending[event.channel] = event.time_ns
+            else:
+                lease.unsure = True
+
+
+@follows("channel.close-ok")
+def ended(fact: Passed, notes: Notes) -> None:
+    """The broker has closed the channel as its client wanted, and the consumers are no more."""
+    event = fact.event
+    for lease in notes.memory(Leases).by_queue.values():
+        since = lease.ending.pop(event.channel, 0) if lease.connection == event.connection else 0
+        if since and event.direction != TO_BROKER:
+            lease.users = {one for one in lease.users if one[0] != event.channel}
+            lease.used, lease.quiet, lease.seq = since, event.time_ns, event.seq
 
 
 @follows(*ANSWER, rules=(GOES, RENEWED, KEPT))
@@ -152,7 +174,7 @@ def there(fact: Passed, notes: Notes) -> None:
     lease = leases.by_queue.get(asked.queue) if asked is not None else None
     if asked is None or lease is None:
         return
-    if lease.began and not asked.makes and not lease.unsure:
+    if lease.began and not asked.makes and lease.known:
         _kept(event, asked, lease, notes)
     lease.began = lease.began or event.time_ns
     lease.quiet = event.time_ns
@@ -187,7 +209,7 @@ def not_there(fact: Passed, notes: Notes) -> None:
         return
     lease = leases.by_queue.pop(asked.queue, None)
     ids = event.args.get("class_id"), event.args.get("method_id")
-    if lease is None or lease.unsure or not lease.began or ids != asked.ids:
+    if lease is None or not lease.known or not lease.began or ids != asked.ids:
         return
     unused = event.time_ns - lease.used
     if lease.users:

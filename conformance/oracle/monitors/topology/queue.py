@@ -85,6 +85,17 @@ def locked(asked: Asked) -> bool | None:
     return queue.there_for(asked.actor)
 
 
+@grants(LOCKED, "queue.purge", "basic.get", "basic.consume")
+def unlocked(asked: Asked) -> bool:
+    """It belongs to this connection, whichever of its channels asks, and was never consumed from."""
+    queue, event = asked.queue(), asked.event
+    if queue is None or queue.owner is not asked.actor.connection or event.has("no_wait") or not event.queue:
+        return False
+    if event.method == "basic.consume" and (event.has("exclusive") or event.args.get("arguments")):
+        return False
+    return queue.there_for(asked.actor) is True and not (queue.used and event.method == "basic.consume")
+
+
 @refuses(OTHER_OWNER, DECLARE, code=405, what="a declaration that says otherwise whether the queue is exclusive")
 def other_owner(asked: Asked) -> bool | None:
     """Is it this connection's, or everybody's, and declared as the other?"""
@@ -256,7 +267,8 @@ def _was_out(copy: Copy) -> bool:
 
 @judges(Answered, COUNTED)
 def counts_consumers(fact: Answered, notes: Notes) -> None:
-    """declare-ok counts those that were there when it was asked, and are still."""
+    """declare-ok counts those that were there when it was asked, and are still; and no more, where none has ever
+    left."""
     request, least = fact.request, fact.request.consumers
     if request.method != DECLARE or least <= 0 or request.source is None:
         return
@@ -266,11 +278,11 @@ def counts_consumers(fact: Answered, notes: Notes) -> None:
     )
     if there < least:
         return
-    if count >= least:
-        notes.exercise(COUNTED)
-    else:
+    if count < least or (count > there == request.source.joined):
         allowed = f"queue.declare-ok with {least} consumers"
         notes.find(COUNTED, fact.event, allowed, f"queue.declare-ok with {count}", request.seq)
+    else:
+        notes.exercise(COUNTED)
 
 
 @dataclass(slots=True)

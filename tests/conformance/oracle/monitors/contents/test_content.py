@@ -116,6 +116,10 @@ LAWFUL = {
     "a broker adds headers of its own": got(INTEGER, 'with={"headers":{"a":["I",3],"x-more":["S",""]}}')
     + f" \n 1 > publish q m2 {EMPTY} \n 1 > get q \n"
     ' 1 < get-ok 2 m2 q with={"headers":{"x-more":["l",1]}}',
+    "the broker's record of deaths takes the place of its client's": rejected(
+        LETTER.replace('"I",3]', '"I",3],"x-death":["I",1]'),
+        LETTER.replace('"I",3]', '"I",3],"x-death":["S","old"]'),
+    ),
     "a dead letter has no expiration": rejected(LETTER, LETTER.replace("{", '{"expiration":"9999999",', 1)),
     "what has no rule of its own may be the cause": f"{BEGUN} 1 > publish q m1 {LATE} \n 1 > publish q m2 \n"
     "1 < closed 406 60 40 no",

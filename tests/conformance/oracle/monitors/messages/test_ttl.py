@@ -59,7 +59,9 @@ BROKEN = [
     ("TTL-009", WORD + "- deadline replies"),
     ("TTL-009", WORD + f"1 < closed 404 60 40 {TEXT}"),
     ("TTL-010", LEASE + "- wait 4 \n" + PASSIVE + "2 < declare-ok q"),
+    ("TTL-010", LEASE + "@consume 3 q c1 \n @close 3 \n - wait 4 \n" + PASSIVE + "2 < declare-ok q"),
     ("TTL-011", LEASE + HALF + ASK + EMPTY + HALF + PASSIVE + GONE),
+    ("TTL-011", LEASE + "@consume 3 q c1 \n" + LATE + "@close 3 \n" + HALF + PASSIVE + GONE),
     ("TTL-011", LEASE + "@consume 2 q c1 \n" + HALF + "2 > cancel c1 \n 2 < cancel-ok c1 \n" + HALF + PASSIVE + GONE),
     (
         "TTL-012",
@@ -87,6 +89,12 @@ LAWFUL = {
     "quorum queues go later": LEASE.replace("classic", "quorum") + "- wait 4 \n" + PASSIVE + "2 < declare-ok q",
     "it was deleted": LEASE + "90 > delete q \n 90 < delete-ok \n" + PASSIVE + GONE,
     "its consumer went with a channel": LEASE + "@consume 3 q c1 \n @close 3 \n" + LATE + PASSIVE + GONE,
+    "its consumer is about to go with a channel": LEASE + "@consume 3 q c1 \n 3 > close \n" + LATE + PASSIVE + GONE,
+    "its consumer goes with a channel that fails": LEASE
+    + "@consume 3 q c1 \n 3 > ack 9 \n 3 < closed 406 60 80 unknown \n"
+    + LATE
+    + PASSIVE
+    + GONE,
     "a plus sign may be part of a number": WORD.replace("soon", "+5") + "@close 1",
 }
 

@@ -118,6 +118,7 @@ BROKEN = [
     ("CNF-021", BURST + "1 < ack 2 multiple \n 1 < nack 3 requeue \n @drain q m1 m2 m3"),
     ("CNF-022", "@queue q \n @open 1 \n 1 > confirm \n 1 > publish q m1 \n 1 < confirm-ok \n - deadline replies"),
     ("CNF-023", Q + "@open 2 \n 2 > publish q m1 \n 2 < ack 1"),
+    ("CNF-023", "@confirming 1 \n @open 2 \n 2 > confirm \n 2 < closed 406 85 10 no"),
     ("CNF-023", Q + "@open 2 \n 2 > publish q m1 \n 1 > publish q m2 \n 1 < ack 2"),
     ("CNF-024", TX + "1 < ack 1 \n 1 < commit-ok"),
     ("CNF-025", Q + "1 > publish q m1 mandatory \n 1 < return q m1"),
@@ -130,6 +131,10 @@ BROKEN = [
     ),
 ]
 LAWFUL = {
+    "no channel has confirms": "@open 1 \n 1 > confirm \n 1 < closed 540 85 10 no \n @open 2 \n 2 > confirm \n"
+    "2 < closed 540 85 10 no",
+    "another connection has confirms": "@confirming 1 \n d:1 > open \n d:1 < open-ok \n d:1 > confirm \n"
+    "d:1 < closed 540 85 10 no",
     "they may have come before the queue was there": "@open 2 \n @confirming 1 \n"
     "2 > declare q durable x-max-length=2 x-overflow=reject-publish \n"
     "1 > publish q m1 \n 1 > publish q m2 \n 1 > publish q m3 \n 1 < ack 3 multiple \n 2 < declare-ok q",

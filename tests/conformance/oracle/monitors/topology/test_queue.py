@@ -12,6 +12,7 @@ GONE = Q + "1 > delete q \n 1 < delete-ok \n"
 NOT_FOUND, UNEQUAL = "1 < closed 404 50 10 NOT_FOUND \n", "1 < closed 406 50 10 PRECONDITION_FAILED \n"
 LOCKED = "1 < closed 405 50 10 RESOURCE_LOCKED \n"
 OTHER = "@open 1 \n d:1 > open \n d:1 < open-ok \n d:1 > declare q exclusive \n d:1 < declare-ok q \n"
+BESIDE = OTHER + "d:2 > open \n d:2 < open-ok \n"
 LEFT = OTHER + "d:0 > bye \n d:0 < bye-ok \n" + FIND
 LIMIT = "@open 1 \n 1 > declare q x-max-length=9 \n 1 < declare-ok q \n"
 USED = "@queue q \n @consume 1 q c1 \n @open 2 \n 2 > delete q if_unused \n"
@@ -57,6 +58,8 @@ BROKEN = [
     ("QUEUE-006", Q + "1 > declare q durable exclusive \n 1 < declare-ok q"),
     ("QUEUE-007", OTHER + "1 > get q \n 1 < get-empty \n - deadline replies"),
     ("QUEUE-007", OTHER + FIND + "1 < closed 403 50 10 ACCESS_REFUSED"),
+    ("QUEUE-007", BESIDE + "d:2 > get q \n d:2 < closed 405 60 70 RESOURCE_LOCKED"),
+    ("QUEUE-007", BESIDE + "d:2 > consume q c1 \n d:2 < closed 405 60 20 RESOURCE_LOCKED"),
     ("QUEUE-008", LEFT + "1 < declare-ok q"),
     ("QUEUE-009", "@open 1 \n 1 > declare amq.mine \n 1 < declare-ok amq.mine"),
     ("QUEUE-010", "@open 1 \n 1 > declare \n 1 < declare-ok"),
@@ -72,6 +75,7 @@ BROKEN = [
     ("QUEUE-018", GONE + "1 > delete q \n 1 < closed 404 50 40 NOT_FOUND"),
     ("QUEUE-019", OUT + "@drain q \n - deadline drain q"),
     ("QUEUE-020", CONSUMED + COUNT + "consumers=1"),
+    ("QUEUE-020", CONSUMED + COUNT + "consumers=3"),
     ("QUEUE-021", WAITING + NOT_FOUND),
 ]
 LAWFUL = {
@@ -82,6 +86,9 @@ LAWFUL = {
     + "1 > cancel c1 \n 1 < cancel-ok c1 \n"
     + COUNT
     + "consumers=2",
+    "a consumer is on its way while they are counted": CONSUMED + "1 > consume q c3 \n" + COUNT + "consumers=3",
+    "an exclusive queue has an exclusive consumer": BESIDE + "d:1 > consume q c1 exclusive \n d:1 < consume-ok c1 \n"
+    "d:2 > consume q c2 \n d:2 < closed 403 60 20 ACCESS_REFUSED",
     "a message that is returned before the purge": "@queue q \n @stock q m1 \n @hold 1 q m1 \n 1 > reject 1 requeue \n"
     "@barrier 1 \n 90 > purge q \n 90 < purge-ok \n @drain q \n - deadline drain q",
     "an auto-delete queue that had a consumer": "@open 1 \n 1 > declare q auto_delete \n 1 < declare-ok q \n"

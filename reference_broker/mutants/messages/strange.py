@@ -1,0 +1,124 @@
+"""Values that are lawful and rare: numbers of more than four octets or below nought, keys that a queue does not heed,
+names of nothing, headers that are called like the broker's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from codec import methods as m
+from reference_broker import sasl
+from reference_broker.channel import Channel
+from reference_broker.connection import Connection
+from reference_broker.intake import Intake
+from reference_broker.message import Entry, Message
+from reference_broker.mutants.kinds import replaces
+from reference_broker.prefetch import Consumer
+from reference_broker.queue import Queue
+from reference_broker.vhost import VirtualHost
+
+FOUR_OCTETS = 1 << 32
+ODD = ("alternate-exchange", "queue-mode")
+
+
+@replaces(
+    "queue.expiry",
+    "strange.four-octets",
+    "an expiration of more than four octets is none at all",
+    "TTL-004",
+)
+def four_octets(self: Queue, message: Message) -> float | None:
+    long = int(message.header.expiration or 0) >= FOUR_OCTETS
+    return self.vhost.clock.now if long else Queue.expiry(self, message)
+
+
+@replaces(
+    "queue.join",
+    "strange.below-nought",
+    "consumers with a negative priority are served once, when they start",
+    "CPRIO-001",
+    "QOS-002",
+)
+def below_nought(self: Queue, consumer: Consumer, exclusive: bool) -> None:
+    Queue.join(self, consumer, exclusive)
+    if consumer.priority < 0 and consumer in self.ring:
+        self.ring.remove(consumer)
+
+
+@replaces(
+    "queue.heed",
+    "strange.once-for-all",
+    "a queue heeds no other policy after one that sets something of exchanges",
+    "POLICY-004",
+)
+def once_for_all(self: Queue, definition: Mapping[str, Any]) -> None:
+    if not vars(self).get("set"):
+        vars(self)["set"] = any(key in definition for key in ODD)
+        Queue.heed(self, definition)
+
+
+@replaces(
+    "queue.die",
+    "strange.back-from-nowhere",
+    "what is rejected comes back where the exchange for dead letters is not there",
+    "MODE-005",
+)
+def back_from_nowhere(self: Queue, entry: Entry, reason: str) -> None:
+    target = self.settings.dead_letter_exchange
+    if reason == "rejected" and target and target not in self.vhost.exchanges and not self.deleted:
+        self.put_back(entry)
+        self.settle_down()
+    else:
+        Queue.die(self, entry, reason)
+
+
+@replaces(
+    "vhost.dead",
+    "strange.own-record-of-deaths",
+    "a message whose publisher wrote something else into x-death makes no dead letter",
+    "DLX-001",
+    "MODE-005",
+)
+def own_record_of_deaths(self: VirtualHost, queue: Queue, message: Message, reason: str) -> None:
+    if not any(name == "x-death" and letter != "A" for name, letter, _ in message.headers):
+        VirtualHost.dead(self, queue, message, reason)
+
+
+@replaces(
+    "intake.serve",
+    "strange.one-content-in-another",
+    "a publish in the middle of another takes its place",
+    "FRAME-005",
+)
+def one_content_in_another(self: Intake, channel: Channel, method: Any) -> None:
+    if isinstance(method, m.BasicPublish):
+        self.assemblies.pop(channel.number, None)
+    Intake.serve(self, channel, method)
+
+
+@replaces(
+    "connection.log_in",
+    "strange.tables-are-not-read",
+    "AMQPLAIN is offered, and refused whatever it says",
+    "CONN-005",
+)
+def tables_are_not_read(self: Connection, method: m.ConnectionStartOk) -> None:
+    if method.mechanism == "AMQPLAIN":
+        raise sasl.LoginRefused(method.mechanism)
+    Connection.log_in(self, method)
+
+
+@replaces(
+    "connection.log_in",
+    "strange.tables-are-trusted",
+    "AMQPLAIN needs no password",
+    "CONN-007",
+)
+def tables_are_trusted(self: Connection, method: m.ConnectionStartOk) -> None:
+    user, _ = sasl.credentials(method.mechanism, method.response)
+    known = self.broker.access.users.get(user or "")
+    if method.mechanism != "AMQPLAIN" or known is None:
+        Connection.log_in(self, method)
+        return
+    self.user, self.mechanism = user or "", method.mechanism
+    self.send(m.ConnectionTune(0, self.channel_max, self.outbox.frame_max, self.broker.limits.heartbeat))

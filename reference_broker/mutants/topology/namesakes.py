@@ -1,0 +1,134 @@
+"""Things taken for one another: of one name, of one key, of one connection; and what only some exchanges do wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from codec import methods as m
+from codec.errors import ReplyCode
+from codec.values import FieldTable
+from reference_broker import basic, topology
+from reference_broker.channel import Channel
+from reference_broker.errors import ConnectionException, locked
+from reference_broker.message import Message
+from reference_broker.mutants.kinds import handles, replaces
+from reference_broker.queue import Queue
+from reference_broker.replies import ReplyTo
+from reference_broker.routing import Binding, Destination, Exchange, Headers, Topic
+from reference_broker.vhost import VirtualHost
+
+
+def fails() -> ConnectionException:
+    return ConnectionException(ReplyCode.INTERNAL_ERROR, "INTERNAL_ERROR")
+
+
+@replaces(
+    "vhost.route",
+    "namesakes.empty-key-of-all",
+    "the empty key leads to whatever is bound with it, to whichever topic exchange",
+    "ROUTE-015",
+)
+def empty_key_of_all(self: VirtualHost, exchange: str, message: Message) -> Iterable[Queue | ReplyTo]:
+    found = list(VirtualHost.route(self, exchange, message))
+    if message.routing_key or not isinstance(self.exchanges.get(exchange), Topic):
+        return found
+    bindings = (one for other in self.exchanges.values() if isinstance(other, Topic) for one in other.bindings)
+    more = [one.destination for one in bindings if not one.key and isinstance(one.destination, Queue)]
+    return list(dict.fromkeys((*found, *more)))
+
+
+@replaces(
+    "vhost.bind",
+    "namesakes.one-takes-the-place",
+    "a queue and an exchange of one name cannot both be bound with one key",
+    "ROUTE-010",
+)
+def one_takes_the_place(self: VirtualHost, source: Exchange, to: Destination, key: str, arguments: FieldTable) -> None:
+    for other in list(source.bindings):
+        if other.destination is not to and (other.destination.name, other.key) == (to.name, key):
+            self.drop_binding(other)
+    VirtualHost.bind(self, source, to, key, arguments)
+
+
+@replaces(
+    "vhost.drop_binding",
+    "namesakes.arguments-count-for-headers",
+    "an unbind looks at arguments only where those say which messages match",
+    "BIND-012",
+)
+def arguments_count_for_headers(self: VirtualHost, binding: Binding) -> None:
+    VirtualHost.drop_binding(self, binding)
+    for other in list(binding.source.bindings) if not isinstance(binding.source, Headers) else ():
+        if (other.destination, other.key) == (binding.destination, binding.key):
+            VirtualHost.drop_binding(self, other)
+
+
+@handles(
+    m.QueueUnbind,
+    "namesakes.topics-know-what-is-bound",
+    "unbinding what is not bound to a topic exchange is an internal error",
+    "BIND-005",
+)
+def topics_know_what_is_bound(channel: Channel, method: m.QueueUnbind) -> None:
+    queue, exchange = channel.vhost.queues.get(method.queue), channel.vhost.exchanges.get(method.exchange)
+    about = method.routing_key, method.arguments
+    if queue is not None and isinstance(exchange, Topic) and not channel.vhost.is_bound(exchange.name, queue, *about):
+        raise fails()
+    topology.queue_unbind(channel, method)
+
+
+@handles(
+    m.QueueDeclare,
+    "namesakes.letters-of-others",
+    "looking for a queue that has an argument beyond ASCII is an internal error",
+    "QUEUE-002",
+    "ERR-012",
+)
+def letters_of_others(channel: Channel, method: m.QueueDeclare) -> None:
+    queue = channel.vhost.queues.get(method.queue)
+    table = queue.table if method.passive and queue is not None else []
+    if any(isinstance(value, bytes) and not value.isascii() for _, _, value in table):
+        raise fails()
+    topology.queue_declare(channel, method)
+
+
+@handles(
+    m.BasicConsume,
+    "namesakes.one-channel-owns",
+    "an exclusive queue is consumed from on the first channel of its connection alone",
+    "QUEUE-007",
+)
+def one_channel_owns(channel: Channel, method: m.BasicConsume) -> None:
+    queue = channel.vhost.queues.get(method.queue)
+    if queue is not None and queue.owner is channel.connection and channel.number != 1:
+        raise locked(queue.name)
+    basic.consume(channel, method)
+
+
+@handles(
+    m.QueueDeclare,
+    "namesakes.deliveries-for-consumers",
+    "declare-ok tells how many deliveries are out instead of how many consumers there are",
+    "QUEUE-020",
+)
+def deliveries_for_consumers(channel: Channel, method: m.QueueDeclare) -> None:
+    topology.queue_declare(channel, method)
+    answer = channel.connection.outbox.items[-1] if channel.connection.outbox.items else None
+    if isinstance(answer, m.QueueDeclareOk):
+        channels = [one for connection in channel.connection.broker.connections for one in connection.channels.values()]
+        out = (held.queue.name == answer.queue for one in channels for held in one.unacked.by_tag.values())
+        answer.consumer_count = sum(out)
+
+
+@replaces(
+    "vhost.restart",
+    "namesakes.plain-bindings-last",
+    "after a restart no binding is there that has arguments, but for those of headers exchanges",
+    "DUR-005",
+)
+def plain_bindings_last(self: VirtualHost) -> None:
+    VirtualHost.restart(self)
+    for exchange in self.exchanges.values():
+        for binding, arguments in list(exchange.bindings.items()):
+            if arguments and not isinstance(exchange, Headers):
+                self.drop_binding(binding)
