@@ -40,6 +40,7 @@ from conformance.drive.machines.protocol.content import CONTENT
 from conformance.drive.machines.protocol.rights import RIGHTS
 from conformance.drive.machines.protocol.wire import WIRE
 from conformance.drive.machines.requeueing import REQUEUEING
+from conformance.drive.machines.routes import ROUTES
 from conformance.drive.machines.settlement import SETTLEMENT
 from conformance.drive.machines.timeouts import TIMED_OUT
 from conformance.drive.pulse import Pulse
@@ -75,7 +76,7 @@ ROUNDS: Sequence[Round] = (
     *itertools.product(
         (SETTLEMENT, REQUEUEING, PREFETCH, CANCELLATION, CONFIRMS, CONTENT, LIFE), ("classic", "quorum"), SCHEDULERS
     ),
-    *((machine, "classic", "lockstep") for machine in (WIRE, RIGHTS)),
+    *((machine, "classic", "lockstep") for machine in (ROUTES, WIRE, RIGHTS)),
     *((machine, "quorum", "lockstep") for machine in TIMED_OUT),
 )
 

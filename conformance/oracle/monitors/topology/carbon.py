@@ -174,6 +174,6 @@ def never_came(fact: FoundEmpty, notes: Notes) -> None:
 
 def _untouched(queue: Queue, letter: Letter, fact: FoundEmpty) -> bool:
     """Can nobody else have taken it?"""
-    if queue.losers or queue.purged > letter.sent or queue.deleted or not queue.declared:
+    if queue.losers or queue.purged > letter.sent or queue.deleted or not 0 < queue.declared < letter.sent:
         return False
     return letter.sent < fact.since and all(one is fact.receiver for one in queue.receivers)

@@ -1,0 +1,298 @@
+"""The routes machine: exchanges of all types that lead to queues and to each other, and publishes that find their way.
+
+Most publishes are aimed: their key and headers are made from a binding that is there, to fit it or to miss it by a
+little. Long keys, many headers, many queues and many keys in CC are drawn as often as short ones, so that what counts
+to a limit is exceeded. Bindings come and go, exchanges and queues are deleted and declared anew. An exchange may have
+an alternate. Each command comes to rest before the next, for a route is certain only then. All is mandatory, so what
+finds no way must come back, and what finds one must not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from hypothesis import strategies as st
+
+from codec import values
+from conformance.catalogue.profiles import Profile
+from conformance.drive.machines import search
+from conformance.drive.machines.alphabet import Barrier
+from conformance.drive.machines.confirms import Begin, End
+from conformance.drive.machines.shape import Shape
+from conformance.drive.machines.swarm import Alphabet, weighted
+from conformance.drive.machines.world import World
+from conformance.drive.stage import Stage
+
+KINDS = ("direct", "fanout", "topic", "headers")
+NODES, QUEUES, MANY = 4, 3, 40
+"""Exchanges, queues that are used all the time, and queues beside, all bound at once."""
+SWEPT = 60
+"""So many gets empty a queue, or leave it."""
+ANY_VALUE = 7
+Words = tuple[str, ...]
+Headers = tuple[tuple[str, Any], ...]
+
+
+@dataclass(slots=True)
+class Tie:
+    """A binding that stands."""
+
+    source: int
+    to: str
+    onward: bool
+    """To an exchange."""
+    key: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Node:
+    """An exchange."""
+
+    name: str
+    kind: str
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Network(World):
+    """One history of the machine."""
+
+    def __init__(self, stage: Stage, shape: Shape) -> None:
+        self.nodes: list[Node] = []
+        self.ties: list[Tie] = []
+        self.crowd: list[str] = []
+        super().__init__(stage, shape)
+
+    def kind(self, index: int) -> str:
+        """A type of exchange that the broker has."""
+        stage = self.stage
+        offered = [one for one in KINDS if one in KINDS[:2] or stage.offers(f"{one} exchange")]
+        return offered[index % len(offered)]
+
+    def node(self, index: int) -> Node:
+        """This exchange; the first time, each is declared: of all types, with the next one as alternate or without."""
+        if not self.nodes:
+            for number in range(NODES):
+                self.nodes.append(Node(self.stage.recorder.private_name(), self.kind(number + index)))
+            for node in reversed(self.nodes):
+                self.declare(node)
+        return self.nodes[index % NODES]
+
+    def declare(self, node: Node) -> None:
+        self.stage.belongings.exchanges[node.name] = None
+        self.channels[0].declare_exchange(node.name, node.kind, arguments=node.about)
+        self.stage.quiesce()
+
+    def untie(self, name: str) -> None:
+        """What led there, or away from there, does so no more."""
+        gone = next((place for place, one in enumerate(self.nodes) if one.name == name), None)
+        self.ties = [one for one in self.ties if one.to != name and one.source != gone]
+
+
+def network(world: World) -> Network:
+    return cast(Network, world)
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """A queue, or another exchange, is bound; the words of a key are repeated."""
+
+    channel: int
+    source: int
+    to: int
+    onward: bool
+    words: Words
+    repeated: int
+    headers: Headers
+    form: str
+
+    def perform(self, world: World) -> None:
+        net, channel = network(world), world.channel(self.channel)
+        source = net.node(self.source)
+        onward = self.onward and world.stage.offers("exchange.bind")
+        to = net.node(self.to).name if onward else world.queue(self.to)
+        key = ".".join(self.words * self.repeated)
+        arguments = dict(self.headers) if source.kind == "headers" else {}
+        if arguments and self.form and (self.form in ("all", "any") or world.stage.offers("x-match all-with-x")):
+            arguments["x-match"] = self.form
+        if source.kind == "headers" and not arguments:
+            return  # the texts leave open what that matches
+        (channel.bind_exchange if onward else channel.bind)(to, source.name, key, arguments)
+        world.stage.quiesce()
+        net.ties.append(Tie(self.source % NODES, to, onward, key, arguments))
+
+
+@dataclass(frozen=True, slots=True)
+class Unbind:
+    """A binding is removed; perhaps one that was never there."""
+
+    channel: int
+    tie: int
+    wrong: bool
+
+    def perform(self, world: World) -> None:
+        net, channel = network(world), world.channel(self.channel)
+        if not net.ties:
+            return
+        tie = net.ties[self.tie % len(net.ties)]
+        key = f"{tie.key}.never" if self.wrong else tie.key
+        remove = channel.unbind_exchange if tie.onward else channel.unbind
+        remove(tie.to, net.nodes[tie.source].name, key, tie.arguments)
+        world.stage.quiesce()
+        if not self.wrong:
+            net.ties = [one for one in net.ties if one != tie]
+
+
+@dataclass(frozen=True, slots=True)
+class Renew:
+    """An exchange is deleted, and there is another of its name: of this type, and perhaps with an alternate."""
+
+    channel: int
+    node: int
+    kind: int
+    alternate: int | None
+
+    def perform(self, world: World) -> None:
+        net, channel = network(world), world.channel(self.channel)
+        node = net.node(self.node)
+        channel.delete_exchange(node.name)
+        world.stage.quiesce()
+        net.untie(node.name)
+        alternate = self.alternate is not None and world.stage.offers("alternate-exchange")
+        node.kind = net.kind(self.kind)
+        node.about = {"alternate-exchange": net.node(self.alternate or 0).name} if alternate else {}
+        net.declare(node)
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """A queue is deleted, and there is another of its name."""
+
+    channel: int
+    queue: int
+
+    def perform(self, world: World) -> None:
+        name, channel = world.queue(self.queue), world.channel(self.channel)
+        channel.delete(name)
+        world.stage.quiesce()
+        network(world).untie(name)
+        world.stage.queue(name=name)
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """Many queues are bound to one exchange by one key, and one message comes to all of them."""
+
+    source: int
+    count: int
+
+    def perform(self, world: World) -> None:
+        net = network(world)
+        source, channel = net.node(self.source), world.channel(0)
+        if source.kind == "headers" or net.crowd:
+            return
+        net.crowd = [world.stage.queue() for _ in range(self.count)]
+        for name in net.crowd:
+            channel.bind(name, source.name, "all.of.them")
+        world.stage.quiesce()
+        channel.publish("all.of.them", exchange=source.name, mandatory=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """A message for an exchange, aimed at a binding: `fill` stands for its wildcards, `twist` makes it miss."""
+
+    channel: int
+    source: int
+    aim: int
+    away: int
+    """The publish goes to the exchange of the binding, or to another one, from which it may come there."""
+    fill: Words
+    twist: str
+    copies: int
+    """So many further keys are named in CC and BCC, the one that is aimed as the last."""
+
+    def perform(self, world: World) -> None:
+        net, channel = network(world), world.channel(self.channel)
+        tie = net.ties[self.aim % len(net.ties)] if net.ties else None
+        at = net.node(self.source if tie is None or self.away else tie.source)
+        key, headers = self._key(tie), self._headers(tie)
+        if self.copies and world.stage.offers("sender-selected distribution"):
+            more = [*(f"nobody.{number}" for number in range(self.copies - 1)), key]
+            headers |= {"CC" if self.copies % 2 else "BCC": more}
+            key = "nobody"
+        properties = {"headers": values.table(headers)} if headers else {}
+        channel.publish(key, exchange=at.name, mandatory=True, properties=properties)
+
+    def _key(self, tie: Tie | None) -> str:
+        words: list[str] = []
+        for word in (tie.key if tie is not None else "a").split("."):
+            words += self.fill if word == "#" else self.fill[:1] or ("",) if word == "*" else [word]
+        if self.twist == "longer":
+            words.append("b")
+        elif self.twist == "shorter":
+            words = words[:-1]
+        elif self.twist == "other":
+            words[-1:] = ["c"]
+        return ".".join(words)
+
+    def _headers(self, tie: Tie | None) -> dict[str, Any]:
+        found = {name: ANY_VALUE if value is None else value for name, value in (tie.arguments if tie else {}).items()}
+        found.pop("x-match", None)
+        last = next(reversed(found), None)
+        if last is not None and self.twist == "shorter":
+            del found[last]
+        elif last is not None and self.twist == "other":
+            found[last] = "other"
+        elif last is not None and self.twist == "longer":
+            found["more"] = "red"
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Takes all that is in a queue."""
+
+    channel: int
+    queue: int
+
+    def perform(self, world: World) -> None:
+        channel, queue = world.channel(self.channel), world.queue(self.queue)
+        for _ in range(SWEPT):
+            if channel.state != "open" or world.stage.get(channel, queue, no_ack=True) is None:
+                break
+
+
+_channel, _to = st.sampled_from((0, 0, 0, 1)), st.integers(0, NODES - 1)
+_queue, _aim = st.integers(0, QUEUES - 1), st.integers(0, 11)
+_word = st.sampled_from(("a", "a", "b", "", "*", "*", "#", "#"))
+_words = st.lists(_word, min_size=1, max_size=3).map(tuple)
+_fill = st.lists(st.sampled_from(("a", "b", "")), max_size=3).map(tuple)
+_repeated = st.sampled_from((1, 1, 1, 1, 1, 3, 5, 11))
+_value = st.sampled_from(("red", "red", "blue", 1, 2, None))
+_name = st.sampled_from(("ink", "size", "x-tag", *(f"h{number}" for number in range(9))))
+_headers = st.dictionaries(_name, _value, min_size=1, max_size=8).map(lambda found: tuple(found.items()))
+_form = st.sampled_from(("", "all", "all", "any", "any", "all-with-x", "any-with-x"))
+_twist = st.sampled_from(("", "", "", "", "longer", "shorter", "other"))
+_copies = st.sampled_from((0, 0, 0, 0, 0, 0, 1, 2, 5, 18))
+_rarely = st.sampled_from((False, False, False, True))
+
+
+def commands(profile: Profile, queue_type: str) -> Alphabet:
+    return (
+        weighted(8, Bind, _channel, _to, _to, st.booleans(), _words, _repeated, _headers, _form),
+        weighted(12, Post, st.sampled_from((0, 0, 0, 0, 1, 2)), _to, _aim, st.integers(0, 1), _fill, _twist, _copies),
+        weighted(2, Unbind, _channel, _aim, _rarely),
+        weighted(2, Renew, _channel, _to, _to, st.none() | _to),
+        weighted(1, Replace, _channel, _queue),
+        weighted(1, Crowd, _to, st.sampled_from((5, 20, MANY))),
+        weighted(4, Sweep, _channel, _queue),
+        weighted(1, Begin, st.just(2)),
+        weighted(1, End, st.just(2), st.booleans(), st.just(False)),
+        weighted(1, Barrier, _channel),
+    )
+
+
+ROUTES = search.Machine("routes", commands, (QUEUES,), Network, wide=(1,), small=True, times=4)
