@@ -10,7 +10,7 @@ finds no way must come back, and what finds one must not.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from hypothesis import strategies as st
@@ -252,6 +252,51 @@ class Post:
 
 
 @dataclass(frozen=True, slots=True)
+class Lead:
+    """A way over two exchanges, or by an alternate one, is laid to a queue, and messages are sent on it."""
+
+    first: Bind
+    second: Bind
+    alternate: bool
+    posts: tuple[Post, ...]
+
+    def perform(self, world: World) -> None:
+        net = network(world)
+        first, second = self.first.source % NODES, self.second.source % NODES
+        if first == second:
+            return
+        if self.alternate:
+            Renew(0, first, self.first.to, second).perform(world)
+        replace(self.first, to=second, onward=not self.alternate).perform(world)
+        before = len(net.ties)
+        replace(self.second, onward=False).perform(world)
+        for post in self.posts:
+            replace(post, source=first, aim=before, away=1).perform(world)
+        world.stage.quiesce()
+
+
+@dataclass(frozen=True, slots=True)
+class Loosen:
+    """Two bindings lead to the same place, and one is removed; messages are aimed at both."""
+
+    one: Bind
+    other: Bind
+    posts: tuple[Post, ...]
+
+    def perform(self, world: World) -> None:
+        net = network(world)
+        if self.one.onward:
+            replace(self.other, source=self.one.to, onward=False).perform(world)
+        before = len(net.ties)
+        self.one.perform(world)
+        replace(self.other, source=self.one.source, to=self.one.to, onward=self.one.onward).perform(world)
+        Unbind(self.one.channel, before, wrong=False).perform(world)
+        for post in self.posts:
+            replace(post, aim=before, away=0).perform(world)
+        world.stage.quiesce()
+
+
+@dataclass(frozen=True, slots=True)
 class Sweep:
     """Takes all that is in a queue."""
 
@@ -280,10 +325,17 @@ _copies = st.sampled_from((0, 0, 0, 0, 0, 0, 1, 2, 5, 18))
 _rarely = st.sampled_from((False, False, False, True))
 
 
+_bind = _channel, _to, _to, st.booleans(), _words, _repeated, _headers, _form
+_post = st.sampled_from((0, 0, 0, 0, 1, 2)), _to, _aim, st.integers(0, 1), _fill, _twist, _copies
+_binds, _posts = st.builds(Bind, *_bind), st.lists(st.builds(Post, *_post), min_size=1, max_size=3).map(tuple)
+
+
 def commands(profile: Profile, queue_type: str) -> Alphabet:
     return (
-        weighted(8, Bind, _channel, _to, _to, st.booleans(), _words, _repeated, _headers, _form),
-        weighted(12, Post, st.sampled_from((0, 0, 0, 0, 1, 2)), _to, _aim, st.integers(0, 1), _fill, _twist, _copies),
+        weighted(5, Bind, *_bind),
+        weighted(8, Post, *_post),
+        weighted(8, Lead, _binds, _binds, _rarely, _posts),
+        weighted(3, Loosen, _binds, _binds, _posts),
         weighted(2, Unbind, _channel, _aim, _rarely),
         weighted(2, Renew, _channel, _to, _to, st.none() | _to),
         weighted(1, Replace, _channel, _queue),
