@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 
 from codec import values
 from conformance.catalogue.profiles import Profile
+from conformance.drive.around import wait
 from conformance.drive.machines import search
 from conformance.drive.machines.alphabet import Barrier
 from conformance.drive.machines.confirms import Begin, End
-from conformance.drive.machines.shape import Shape
+from conformance.drive.machines.shape import Lot, Shape
 from conformance.drive.machines.swarm import Alphabet, weighted
 from conformance.drive.machines.world import World
 from conformance.drive.stage import Stage
@@ -31,6 +32,10 @@ NODES, QUEUES, MANY = 4, 3, 40
 SWEPT = 60
 """So many gets empty a queue, or leave it."""
 ANY_VALUE = 7
+DEATHS, DEAD = "deaths", "x-dead-letter-exchange"
+ARRIVED = 1.3
+"""Seconds after which a dead letter has certainly come."""
+BURIALS, FEW_BURIALS = 6, 1
 Words = tuple[str, ...]
 Headers = tuple[tuple[str, Any], ...]
 
@@ -63,6 +68,8 @@ class Network(World):
         self.nodes: list[Node] = []
         self.ties: list[Tie] = []
         self.crowd: list[str] = []
+        self.deaths = BURIALS if stage.around.advance is not None else FEW_BURIALS
+        """So many messages may still die."""
         super().__init__(stage, shape)
 
     def kind(self, index: int) -> str:
@@ -218,7 +225,7 @@ class Post:
         net, channel = network(world), world.channel(self.channel)
         tie = net.ties[self.aim % len(net.ties)] if net.ties else None
         at = net.node(self.source if tie is None or self.away else tie.source)
-        key, headers = self._key(tie), self._headers(tie)
+        key, headers = self.key_for(tie), self.headers_for(tie)
         if self.copies and world.stage.offers("sender-selected distribution"):
             more = [*(f"nobody.{number}" for number in range(self.copies - 1)), key]
             headers |= {"CC" if self.copies % 2 else "BCC": more}
@@ -226,7 +233,7 @@ class Post:
         properties = {"headers": values.table(headers)} if headers else {}
         channel.publish(key, exchange=at.name, mandatory=True, properties=properties)
 
-    def _key(self, tie: Tie | None) -> str:
+    def key_for(self, tie: Tie | None) -> str:
         words: list[str] = []
         for word in (tie.key if tie is not None else "a").split("."):
             words += self.fill if word == "#" else self.fill[:1] or ("",) if word == "*" else [word]
@@ -238,7 +245,7 @@ class Post:
             words[-1:] = ["c"]
         return ".".join(words)
 
-    def _headers(self, tie: Tie | None) -> dict[str, Any]:
+    def headers_for(self, tie: Tie | None) -> dict[str, Any]:
         found = {name: ANY_VALUE if value is None else value for name, value in (tie.arguments if tie else {}).items()}
         found.pop("x-match", None)
         last = next(reversed(found), None)
@@ -249,6 +256,53 @@ class Post:
         elif last is not None and self.twist == "longer":
             found["more"] = "red"
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """A message for a queue, or for nobody, that names queues in CC or BCC, the others of them far behind."""
+
+    channel: int
+    queue: int
+    nobody: bool
+    copies: int
+
+    def perform(self, world: World) -> None:
+        if not world.stage.offers("sender-selected distribution"):
+            return
+        named = [*(f"nobody.{number}" for number in range(self.copies)), world.queue(self.queue + 1)]
+        headers = values.table({"BCC" if self.copies % 2 else "CC": named})
+        key = "nobody" if self.nobody else world.queue(self.queue)
+        world.channel(self.channel).publish(key, mandatory=True, properties={"headers": headers})
+
+
+@dataclass(frozen=True, slots=True)
+class Bury:
+    """A message dies in a queue whose dead letters go to an exchange, aimed as any other; then all queues are looked
+    into. Where time is not ours, that happens seldom."""
+
+    post: Post
+    own_key: bool
+
+    def perform(self, world: World) -> None:
+        net, stage = network(world), world.stage
+        if DEATHS not in world.shape.lot.traits or not net.ties or not net.deaths or not stage.offers(DEAD):
+            return
+        net.deaths -= 1
+        tie = net.ties[self.post.aim % len(net.ties)]
+        at = net.node(self.post.source if self.post.away else tie.source)
+        key, headers = self.post.key_for(tie), self.post.headers_for(tie)
+        about = {DEAD: at.name} | ({"x-dead-letter-routing-key": key} if self.own_key else {})
+        queue, channel = stage.queue(about), world.channel(0)
+        channel.publish(queue, mandatory=True, properties={"headers": values.table(headers)} if headers else {})
+        stage.confirmed(channel)
+        tag = stage.get(channel, queue)
+        if tag is not None:
+            channel.reject(tag, requeue=False)
+            stage.barrier(channel)
+        wait(stage, ARRIVED)
+        for place in range(QUEUES):
+            Sweep(0, place).perform(world)
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,6 +390,8 @@ def commands(profile: Profile, queue_type: str) -> Alphabet:
         weighted(8, Post, *_post),
         weighted(8, Lead, _binds, _binds, _rarely, _posts),
         weighted(3, Loosen, _binds, _binds, _posts),
+        weighted(2, Mail, _channel, _queue, st.booleans(), st.sampled_from((0, 0, 1, 2, 4, 17))),
+        weighted(8, Bury, st.builds(Post, *_post), st.sampled_from((True, True, False))),
         weighted(2, Unbind, _channel, _aim, _rarely),
         weighted(2, Renew, _channel, _to, _to, st.none() | _to),
         weighted(1, Replace, _channel, _queue),
@@ -347,4 +403,6 @@ def commands(profile: Profile, queue_type: str) -> Alphabet:
     )
 
 
-ROUTES = search.Machine("routes", commands, (QUEUES,), Network, wide=(1,), small=True, times=4)
+LOTS = st.sampled_from((Lot(), Lot(), Lot(frozenset({DEATHS}))))
+"""Where dead letters may come into any queue, less is certain of all others."""
+ROUTES = search.Machine("routes", commands, (QUEUES,), Network, wide=(1,), small=True, times=4, lots=LOTS)

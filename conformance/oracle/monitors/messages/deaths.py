@@ -131,6 +131,12 @@ class Graves:
         if (key, queue) not in found:
             found.append((key, queue))
 
+    def unbind(self, queue: str) -> None:
+        """It is deleted, and its bindings with it; the empty name stands for any."""
+        for exchange, found in self.bound.items():
+            if any(one == queue or not queue for _, one in found):
+                self.obscure(exchange)
+
     def obscure(self, exchange: str) -> None:
         """Nobody knows any more where it leads."""
         self.bound[exchange] = [(None, ""), (None, "-")]
