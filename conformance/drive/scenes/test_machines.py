@@ -15,12 +15,12 @@ from conformance.catalogue import rules
 from conformance.drive.machines.cancellation import CANCELLATION
 from conformance.drive.machines.confirms import CONFIRMS
 from conformance.drive.machines.messages.life import LIFE
+from conformance.drive.machines.messages.routes import ROUTES
 from conformance.drive.machines.prefetch import PREFETCH
 from conformance.drive.machines.protocol.content import CONTENT
 from conformance.drive.machines.protocol.rights import RIGHTS
 from conformance.drive.machines.protocol.wire import WIRE
 from conformance.drive.machines.requeueing import REQUEUEING
-from conformance.drive.machines.routes import ROUTES
 from conformance.drive.machines.search import Machine
 from conformance.drive.machines.settlement import SCHEDULERS, SETTLEMENT, Scheduler
 from conformance.drive.machines.timeouts import TIMED_OUT
