@@ -9,6 +9,9 @@ from reference_broker.mutants.kinds import Mutant, enter
 from reference_broker.parts import Parts
 from reference_broker.queue import Queue
 
+SAME = "DUR-002"
+"""Its scene asks of the queues what their arguments say, which the rules of these judge."""
+
 
 def forgets(name: str, says: str, *rules: str, **settings: Any) -> None:
     """After a restart these settings of every queue are what they are without an argument."""
@@ -21,7 +24,7 @@ def forgets(name: str, says: str, *rules: str, **settings: Any) -> None:
     def apply(parts: Parts) -> None:
         parts.override("queue", restart=restart)
 
-    enter(restart, Mutant(name, says, rules, apply))
+    enter(restart, Mutant(name, says, (SAME, *rules), apply))
 
 
 forgets("outliving.no-limit", "after a restart queues have no limit", "LEN-001", max_length=None, max_octets=None)

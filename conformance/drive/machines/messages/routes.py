@@ -104,7 +104,8 @@ def network(world: World) -> Network:
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """A queue, or another exchange, is bound; the words of a key are repeated."""
+    """A queue, or another exchange, is bound. The words of a key are repeated where there is no # among them: RabbitMQ
+    tries all ways to share a long key among many of those, which takes it for ever."""
 
     channel: int
     source: int
@@ -120,7 +121,7 @@ class Bind:
         source = net.node(self.source)
         onward = self.onward and world.stage.offers("exchange.bind")
         to = net.node(self.to).name if onward else world.queue(self.to)
-        key = ".".join(self.words * self.repeated)
+        key = ".".join(self.words * (1 if "#" in self.words else self.repeated))
         arguments = dict(self.headers) if source.kind == "headers" else {}
         if arguments and self.form and (self.form in ("all", "any") or world.stage.offers("x-match all-with-x")):
             arguments["x-match"] = self.form
