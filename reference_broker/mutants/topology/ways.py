@@ -103,36 +103,24 @@ def no_empty_words(key: str, hops: int, exchange: Exchange) -> str:
     return ".".join(filter(None, key.split("."))) if hops and exchange.TYPE == "topic" else key
 
 
-OFTEN = "CNF-025", "CNF-009", "RETURN-001"
-"""All is mandatory in the machine that provokes these: what is led astray comes back, or does not."""
 walks(
     "ways.headers-onward",
     "a headers exchange passes everything on to the exchanges that are bound to it",
-    *("ROUTE-010", "ROUTE-006", *OFTEN),
+    *("ROUTE-006", "ROUTE-010"),
     spoil=onward,
 )
-walks(
-    "ways.few-headers",
-    f"a headers exchange compares {HEADERS} headers of a binding",
-    *("ROUTE-006", "ROUTE-007", "ROUTE-010", *OFTEN),
-    spoil=few_headers,
-)
+walks("ways.few-headers", f"a headers exchange compares {HEADERS} headers of a binding", "ROUTE-006", spoil=few_headers)
 walks(
     "ways.few-destinations",
     f"an exchange leads to {DESTINATIONS} queues at most",
-    *("ROUTE-001", "ROUTE-002", "CNF-010"),
+    *("ROUTE-002", "CNF-010"),
     spoil=lambda exchange, hits, message: hits[:DESTINATIONS],
 )
-walks(
-    "ways.few-words",
-    f"a topic exchange looks at {WORDS} words of a key",
-    *("ROUTE-003", "ROUTE-005", "ROUTE-010", "ROUTE-016", "ROUTE-018", *OFTEN),
-    key_of=few_words,
-)
+walks("ways.few-words", f"a topic exchange looks at {WORDS} words of a key", "ROUTE-003", "ROUTE-005", key_of=few_words)
 walks(
     "ways.empty-words-lost",
     "a topic exchange that gets a message from another passes over empty words",
-    *("ROUTE-010", "ROUTE-012", "ROUTE-016", *OFTEN),
+    *("ROUTE-016", "ROUTE-010"),
     key_of=no_empty_words,
 )
 dies("ways.dead-without-alternate", "dead letters do not go to an alternate exchange", alternates=False)
