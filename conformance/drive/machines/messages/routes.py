@@ -368,7 +368,8 @@ class Sweep:
 _channel, _to = st.sampled_from((0, 0, 0, 1)), st.integers(0, NODES - 1)
 _queue, _aim = st.integers(0, QUEUES - 1), st.integers(0, 11)
 _word = st.sampled_from(("a", "a", "b", "", "*", "*", "#", "#"))
-_words = st.lists(_word, min_size=1, max_size=3).map(tuple)
+_words = st.lists(_word, min_size=1, max_size=3).map(lambda found: tuple(found) if found.count("#") < 3 else ("#", "#"))
+"""RabbitMQ 4.3 allows no key to have more than two wildcards of that kind."""
 _fill = st.lists(st.sampled_from(("a", "b", "")), max_size=3).map(tuple)
 _repeated = st.sampled_from((1, 1, 1, 1, 1, 3, 5, 11))
 _value = st.sampled_from(("red", "red", "blue", 1, 2, None))
