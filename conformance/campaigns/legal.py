@@ -35,6 +35,7 @@ from conformance.drive.machines.campaign import SCHEDULERS, Scheduler
 from conformance.drive.machines.cancellation import CANCELLATION
 from conformance.drive.machines.confirms import CONFIRMS
 from conformance.drive.machines.messages.life import LIFE
+from conformance.drive.machines.messages.routes import ROUTES
 from conformance.drive.machines.prefetch import PREFETCH
 from conformance.drive.machines.protocol.content import CONTENT
 from conformance.drive.machines.protocol.rights import RIGHTS
@@ -75,7 +76,7 @@ ROUNDS: Sequence[Round] = (
     *itertools.product(
         (SETTLEMENT, REQUEUEING, PREFETCH, CANCELLATION, CONFIRMS, CONTENT, LIFE), ("classic", "quorum"), SCHEDULERS
     ),
-    *((machine, "classic", "lockstep") for machine in (WIRE, RIGHTS)),
+    *((machine, "classic", "lockstep") for machine in (ROUTES, WIRE, RIGHTS)),
     *((machine, "quorum", "lockstep") for machine in TIMED_OUT),
 )
 

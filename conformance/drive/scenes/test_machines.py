@@ -15,6 +15,7 @@ from conformance.catalogue import rules
 from conformance.drive.machines.cancellation import CANCELLATION
 from conformance.drive.machines.confirms import CONFIRMS
 from conformance.drive.machines.messages.life import LIFE
+from conformance.drive.machines.messages.routes import ROUTES
 from conformance.drive.machines.prefetch import PREFETCH
 from conformance.drive.machines.protocol.content import CONTENT
 from conformance.drive.machines.protocol.rights import RIGHTS
@@ -81,6 +82,12 @@ def test_content(campaign: Campaign, scheduler: Scheduler) -> None:
 def test_life(campaign: Campaign, scheduler: Scheduler) -> None:
     """What a message can meet, several things at once: times, limits, priorities, dead letters, and who may take it."""
     campaign.run(LIFE, scheduler)
+
+
+@rule(families=("ROUTE", "BIND", "EXCH"), queue_types=("classic",), last=True)
+def test_routes(campaign: Campaign) -> None:
+    """Exchanges that lead to queues and to each other, bound and unbound, and publishes that are aimed at them."""
+    campaign.run(ROUTES, "lockstep")
 
 
 @rule(families=("FRAME", "CONN", "CHAN"), queue_types=("classic",), last=True)

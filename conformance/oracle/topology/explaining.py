@@ -73,6 +73,8 @@ class _Walk:
                 self._bar(binding.to, UNTIED)
             elif matches:
                 self._outlive(binding)
+            elif binding.to.there_for(self._actor) and binding.stands_for(self._actor):
+                self._bar(binding.to, way)
         for binding in exchange.former:
             if MATCHERS[exchange.kind](binding.key, binding.arguments, self._message):
                 self._outlive(binding)

@@ -182,12 +182,14 @@ def _of(theme: str, made: st.SearchStrategy[Command]) -> st.SearchStrategy[tuple
 
 
 _courses = st.tuples(_of(LIMITS, _overfill), _of(DEATHS, _pursue), _of(DEATHS, _follow), _of(RULED, _govern))
+_competition = _queue, st.tuples(_limit, _limit), st.tuples(_rank, _rank), st.builds(Send, *_send)
+_compete = st.builds(Compete, *_competition)
 PATIENT: Alphabet = (
     weighted(5, Sweep, _channel, _queue, st.booleans()),
     weighted(3, Linger, st.sampled_from((100, 300, 1300)), _channel, _queue, st.booleans()),
     weighted(2, Elapse, st.sampled_from((30, 100, 300))),
     weighted(4, Decline, _channel, _queue, st.booleans(), _rarely),
-    weighted(5, Compete, _queue, st.tuples(_limit, _limit), st.tuples(_rank, _rank), st.builds(Send, *_send)),
+    weighted(5, Compete, *_competition),
     weighted(3, Dismiss, _channel, st.booleans()),
     weighted(1, Anew, _channel, _queue),
     weighted(1, Count, _channel, _queue),
@@ -195,7 +197,10 @@ PATIENT: Alphabet = (
     weighted(24, Course, _courses, st.integers(0, 11)),
 )
 RESTARTING: Alphabet = (
-    weighted(2, Outlive, _channel, _first, _sends, _sends, _few, _after_death, _few, _after_death, _overfill),
+    weighted(
+        *(4, Outlive, _channel, _first, _sends, _sends, _few, _after_death, _few, _after_death),
+        *(_overfill, _follow, _compete),
+    ),
 )
 LIFE = search.Machine(
     "life",

@@ -10,14 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from conformance.drive.machines.messages.acts import Elapse, Send, Sweep, lifetimes
-from conformance.drive.machines.messages.courses import Overfill
+from conformance.drive.machines.messages.courses import Compete, Follow, Overfill
 from conformance.drive.machines.world import World
 
 
 @dataclass(frozen=True, slots=True)
 class Outlive:
     """Messages wait in a queue, some given up before, and the broker restarts; more come, and all is taken. Then the
-    queue is declared again, and filled beyond its limits."""
+    queue and its heirs are declared again, so that it is known what they are, and each thing that a queue can be is
+    asked of them: they are filled beyond their limits, left alone, given up from, and shared by two consumers."""
 
     channel: int
     queue: int
@@ -27,7 +28,9 @@ class Outlive:
     held: int
     looks: int
     after: int
-    then: Overfill
+    fill: Overfill
+    follow: Follow
+    compete: Compete
 
     def perform(self, world: World) -> None:
         lives = lifetimes(world)
@@ -42,8 +45,11 @@ class Outlive:
         Elapse(self.after).perform(world)
         for place in lives.line(self.queue):
             Sweep(self.channel, place, True).perform(world)
-        lives.declare_again(self.queue)
-        replace(self.then, channel=self.channel, queue=self.queue).perform(world)
+        for place in lives.line(self.queue):
+            lives.declare_again(place)
+        replace(self.fill, channel=self.channel, queue=self.queue).perform(world)
+        replace(self.follow, channel=self.channel, queue=self.queue).perform(world)
+        replace(self.compete, queue=self.queue).perform(world)
 
     def _look(self, world: World) -> None:
         """Some of what waits is taken, and held until the end."""

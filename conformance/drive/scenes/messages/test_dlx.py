@@ -282,3 +282,27 @@ def _late(stage: Stage) -> None:
     stage.barrier(holder)
     wait(stage, ARRIVED)
     _look(stage, grave, gets=3)
+
+
+@rule("DLX-014", queue_types=("classic",))
+@pytest.mark.parametrize("kind", ["fanout", "headers"])
+def test_over_more_exchanges(stage: Stage, kind: str) -> None:
+    """To two queues that are bound to it, on over a second exchange, and from there to an alternate one, where nothing
+    matches."""
+    red = {"x-match": "all", "ink": "red"} if kind == "headers" else {}
+    last = stage.exchange(*(graves := [stage.queue() for _ in "12345"])[:1])
+    second = stage.exchange(graves[1], kind="direct", key="never", arguments={"alternate-exchange": last})
+    first = stage.exchange(kind=kind)
+    for grave in graves[2:4]:
+        stage.bind(grave, first, "", red)
+    channel = stage.channel()
+    channel.bind_exchange(second, first, "", red)
+    stage.quiesce()
+    queue, publisher = stage.queue({"x-dead-letter-exchange": first}), confirming(stage)
+    publisher.publish(queue, 2, properties={"headers": values.table({"ink": "red"})})
+    stage.confirmed(publisher)
+    for tag in stage.fetch(channel, queue, 2):
+        channel.reject(tag, requeue=False)
+    stage.barrier(channel)
+    wait(stage, ARRIVED)
+    _look(stage, *graves, gets=3)

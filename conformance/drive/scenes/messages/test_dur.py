@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from conformance.drive.around import wait
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
 from conformance.drive.stage import SceneOver, Stage
@@ -22,6 +23,17 @@ COUNT, TRANSIENT, TAKEN = 9, 3, 2
 """So many messages come to a queue; of them so many may be transient, and so many are settled."""
 
 
+PRIORITY, EXPIRED = "x-max-priority", 0.4
+"""Seconds after which what lives for `LIFE` milliseconds is gone."""
+LIFE = 150
+SPECIAL: Mapping[str, Mapping[str, Any]] = {
+    "drops": {"x-max-length": 2},
+    "refuses": {"x-max-length": 2, "x-overflow": "reject-publish"},
+    "ranks": {PRIORITY: 5},
+    "ages": {"x-message-ttl": LIFE},
+    "serves one": {"x-single-active-consumer": True},
+}
+"""Queues by what their arguments make of them."""
 Route = tuple[str, str, dict[str, Any]]
 """An exchange, by what is special, a routing key, and properties."""
 
@@ -61,11 +73,14 @@ class Things:
 )
 def test_what_is_declared_and_bound(stage: Stage) -> None:
     """Durable and transient things, some of them removed again; afterwards each is asked for, and then used. What is
-    used later was used before: only what worked then must work."""
+    used later was used before: only what worked then must work. At last queues must be what their arguments say."""
     if stage.around.restart is None:
         return
     things = Things(stage, stage.channel(connection=stage.living()))
     routes = _declared(things)
+    special = [what for what, arguments in SPECIAL.items() if offered(stage, *arguments)]
+    for what in special:
+        things.queue(what, arguments=dict(SPECIAL[what]))
     things.channel.declare("", durable=True)
     stage.quiesce()
     made = _names_made(stage)
@@ -77,6 +92,8 @@ def test_what_is_declared_and_bound(stage: Stage) -> None:
     _looked_for(stage, PREDECLARED, things, made)
     _declared_again(stage, things)
     _published(stage, things, routes)
+    for what in special:
+        _filled(stage, things.queues[what][0], what)
     stage.channel(connection=stage.living()).declare("", durable=True)
     stage.quiesce()
     stage.belongings.queues.update(dict.fromkeys(_names_made(stage), stage.living()))
@@ -164,6 +181,26 @@ def _published(stage: Stage, things: Things, routes: Sequence[Route]) -> None:
     for what, key, properties in routes:
         publisher.publish(key, exchange=things.exchanges[what][0], mandatory=True, properties=properties)
         stage.confirmed(publisher)
+
+
+def _filled(stage: Stage, queue: str, what: str) -> None:
+    """Four messages of different priorities come to it; where it serves one consumer, two are there before. Then all
+    is taken."""
+    publisher, *channels = stage.channels(3, stage.living())
+    publisher.confirm()
+    stage.quiesce()
+    for channel in channels if what == "serves one" else ():
+        channel.qos(1)
+        channel.consume(queue)
+        stage.quiesce()
+    for priority in (1, 3, 0, 4):
+        publisher.publish(queue, properties={"priority": priority} if what == "ranks" else {})
+        stage.confirmed(publisher)
+    if what == "ages":
+        wait(stage, EXPIRED)
+    for _ in range(5 if what != "serves one" else 0):
+        if stage.get(channels[0], queue, no_ack=True) is None:
+            break
 
 
 @rule(

@@ -22,6 +22,8 @@ CLASSIC: tuple[QueueType, ...] = ("classic",)
 Headers = Mapping[str, Any]
 HOPS = 4
 """So many exchanges follow one another beside three that differ."""
+MANY = 20
+"""More queues, words, headers and keys than somebody may have thought of."""
 
 
 def spread(stage: Stage, kind: str, keys: Iterable[str]) -> tuple[Channel, str]:
@@ -49,17 +51,25 @@ def test_direct_keys_are_compared_octet_by_octet(stage: Stage) -> None:
 
 @rule("ROUTE-002", queue_types=CLASSIC)
 def test_fanout_disregards_keys(stage: Stage) -> None:
-    """Three queues, bound with different keys; publishes with one of these, with another, and with none."""
+    """Three queues, bound with different keys; publishes with one of these, with another, and with none. Then many
+    queues are bound."""
     channel, exchange = spread(stage, "fanout", ("", "red", "#"))
     stage.queue()
     publish(channel, exchange, "red", "blue", "")
+    stage.quiesce()
+    for _ in range(MANY):
+        stage.bind(stage.queue(), exchange)
+    publish(channel, exchange, "red")
     stage.quiesce()
 
 
 @rule("ROUTE-003", queue_types=CLASSIC)
 def test_topic_keys_without_wildcards(stage: Stage) -> None:
-    """Words in full: with more words, fewer, in another order, in another case."""
-    channel, exchange = spread(stage, "topic", ("red", "red.hot", "Red.hot", "hot.red", "red.hot.iron"))
+    """Words in full: with more words, fewer, in another order, in another case; and many words."""
+    long = "a." * MANY
+    keys = ("red", "red.hot", "Red.hot", "hot.red", "red.hot.iron", f"{long}b")
+    channel, exchange = spread(stage, "topic", keys)
+    publish(channel, exchange, f"{long}b", f"{long}c", f"{long}b.b")
     publish(channel, exchange, "red", "red.hot", "Red.hot", "re", "red.hot.iron", "hot", "iron.hot.red", "redhot")
     stage.quiesce()
 
@@ -93,11 +103,15 @@ def sort(stage: Stage, bindings: Iterable[Headers], messages: Iterable[Headers])
 
 @rule("ROUTE-006", queue_types=CLASSIC)
 def test_all_headers_of_a_binding(stage: Stage) -> None:
-    """One missing, one with another value, one of another type, more than enough; and one that only has to be there."""
+    """One missing, one with another value, one of another type, more than enough; and one that only has to be there.
+    Of many the last one is another."""
+    many = {f"h{number}": "red" for number in range(MANY)}
     sort(
         stage,
-        [{"x-match": "all", "ink": "red", "size": 3}, {"ink": "red"}, {"x-match": "all", "ink": None, "size": 3}],
+        [{"x-match": "all", "ink": "red", "size": 3}, {"ink": "red"}, {"x-match": "all", "ink": None, "size": 3}, many],
         [
+            many,
+            {**many, f"h{MANY - 1}": "blue"},
             {"ink": "red", "size": 3},
             {"ink": "red", "size": 3, "more": True},
             {"ink": "red"},
@@ -158,7 +172,8 @@ def test_one_copy_for_each_queue(stage: Stage) -> None:
 @rule("ROUTE-010", queue_types=CLASSIC)
 def test_a_message_goes_on_by_the_next_exchange(stage: Stage) -> None:
     """From a fanout exchange to a topic one, and on to a direct one, whose keys are compared with the publish's; and on
-    along a chain of more exchanges. A queue that is called like an exchange is bound beside it, and then deleted."""
+    along a chain of more exchanges. A queue that is called like an exchange is bound beside it, and then deleted. An
+    exchange of headers leads on to another by what it compares."""
     first, second, third = stage.exchange(), stage.exchange(kind="topic"), stage.exchange(kind="direct")
     near, far, other = stage.queue(), stage.queue(), stage.queue()
     stage.bind(near, second, "a.*")
@@ -184,6 +199,18 @@ def test_a_message_goes_on_by_the_next_exchange(stage: Stage) -> None:
     stage.quiesce()
     publish(channel, first, "a.b")
     stage.quiesce()
+    if stage.offers("headers exchange"):
+        _onward_by_headers(stage, channel)
+
+
+def _onward_by_headers(stage: Stage, channel: Channel) -> None:
+    onward = stage.exchange(stage.queue())
+    exchange = stage.exchange(kind="headers")
+    channel.bind_exchange(onward, exchange, "", {"x-match": "all", "ink": "red"})
+    stage.quiesce()
+    for ink in ("red", "blue"):
+        channel.publish("", exchange=exchange, properties={"headers": values.table({"ink": ink})})
+    stage.confirmed(channel)
 
 
 @rule("ROUTE-011", queue_types=CLASSIC)
@@ -287,10 +314,17 @@ def test_exchanges_share_nothing(stage: Stage) -> None:
 
 @rule("ROUTE-016", queue_types=CLASSIC)
 def test_empty_words(stage: Stage) -> None:
-    """At the beginning, in the middle, at the end; the empty key; and wildcards beside them."""
+    """At the beginning, in the middle, at the end; the empty key; and wildcards beside them. They come to the exchange
+    itself, and by way of another."""
     channel, exchange = spread(stage, "topic", ("a", "a.", "a..b", ".a", "", "*", "*.b", "a.*", "#.b"))
-    publish(channel, exchange, "a", "a.", "a..b", ".a", "", ".b", "a.b", "..b")
+    keys = ("a", "a.", "a..b", ".a", "", ".b", "a.b", "..b")
+    publish(channel, exchange, *keys)
     stage.quiesce()
+    if stage.offers("exchange.bind"):
+        first = stage.exchange()
+        stage.bind_exchange(exchange, first)
+        publish(channel, first, *keys)
+        stage.quiesce()
 
 
 @rule("ROUTE-017", queue_types=CLASSIC)
@@ -306,13 +340,16 @@ def test_forms_that_count_headers_with_x(stage: Stage) -> None:
     )
 
 
+NOBODY = "amqpconf.nobody"
+
+
 def _mailed(stage: Stage, **headers: Sequence[str]) -> None:
     """A message to a queue, and to others by these headers; then all of them are asked for it."""
     queues = {name: stage.queue() for name in ("to", "cc", "bcc", "nobody")}
     channel = confirming(stage)
-    named = {name: [queues[one] for one in keys] for name, keys in headers.items()}
-    for key in (queues["to"], "amqpconf.nobody"):
-        channel.publish(key, properties={"headers": values.table({**named, "note": "red"})})
+    named = {name: [queues.get(one, one) for one in keys] for name, keys in headers.items()}
+    for key in (queues["to"], NOBODY):
+        channel.publish(key, mandatory=True, properties={"headers": values.table({**named, "note": "red"})})
     stage.confirmed(channel)
     reader = stage.channel()
     for queue in queues.values():
@@ -343,11 +380,12 @@ def _routed(stage: Stage, kind: str) -> None:
 @pytest.mark.parametrize("by", ["name", "direct", "topic"])
 def test_more_keys_in_headers(stage: Stage, by: str) -> None:
     """One queue by CC, one by BCC, one by both, and one by the routing key as well; and with a routing key that leads
-    nowhere."""
+    nowhere. Once CC names nobody many times before. None of it comes back."""
     if by == "name":
         _mailed(stage, CC=["cc"], BCC=["bcc"])
         _mailed(stage, CC=["cc", "bcc"], BCC=["bcc"])
         _mailed(stage, CC=["to", "cc"], BCC=["to"])
+        _mailed(stage, CC=[*[NOBODY] * MANY, "cc"], BCC=["bcc"])
     else:
         _routed(stage, by)
 

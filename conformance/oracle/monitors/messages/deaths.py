@@ -130,6 +130,27 @@ class Graves:
         found = self.bound.setdefault(exchange, [])
         if (key, queue) not in found:
             found.append((key, queue))
+            for message, mortal in self.messages.items():
+                if mortal is not None and self._may_pass(mortal, exchange):
+                    self.messages[message] = None  # it may have died before
+
+    def _may_pass(self, mortal: Mortal, exchange: str) -> bool:
+        """May it come to this exchange when it dies, or have come?"""
+        here: str | None = mortal.queue
+        for _ in range(STEPS):
+            place = self.places.get(here or "")
+            if place is None or place.exchange is None:
+                return False
+            here = self.target(place, mortal.key)
+            if place.exchange == exchange or here is None:
+                return True
+        return True
+
+    def unbind(self, queue: str) -> None:
+        """It is deleted, and its bindings with it; the empty name stands for any."""
+        for exchange, found in self.bound.items():
+            if any(one == queue or not queue for _, one in found):
+                self.obscure(exchange)
 
     def obscure(self, exchange: str) -> None:
         """Nobody knows any more where it leads."""

@@ -65,6 +65,8 @@ def arranged(fact: Passed, notes: Notes) -> None:
         _bound(fact, event.exchange, name, graves)
     elif event.method != "queue.declare":
         graves.places.pop(name, None)
+        if event.method == "queue.delete":
+            graves.unbind(name)
     elif fact.topology.policies or not name or event.has("auto_delete"):
         return
     elif fact.topology.queue(fact.connection.vhost, name) is None:

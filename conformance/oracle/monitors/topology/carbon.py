@@ -12,7 +12,7 @@ from typing import Any
 
 from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model.channels import OPEN
-from conformance.oracle.model.facts import Confirmed, Delivered, FoundEmpty, Passed
+from conformance.oracle.model.facts import Confirmed, Delivered, FoundEmpty, Passed, Returned
 from conformance.oracle.model.queues import Queue
 from conformance.oracle.monitors.fate import LOSING
 from conformance.oracle.monitors.notes import Notes
@@ -118,6 +118,17 @@ def handled(fact: Confirmed, notes: Notes) -> None:
             letter.handled = True
 
 
+@judges(Returned, REACHED)
+def came_back(fact: Returned, notes: Notes) -> None:
+    """One key that leads to a queue is enough: what has reached any is not returned."""
+    letter = notes.memory(Letters).by_message.get(fact.event.message or "")
+    place = fact.event.connection, fact.event.channel
+    if letter is None or letter.moved or letter.on != place or not letter.queues:
+        return
+    allowed = f"{fact.event.message} in {', '.join(sorted(letter.queues))}, and no return"
+    notes.find(REACHED, fact.event, allowed, "basic.return", letter.sent)
+
+
 @judges(Delivered, REACHED, CONCEALED)
 def came(fact: Delivered, notes: Notes) -> None:
     """It comes out of a queue; with CC, and without BCC."""
@@ -174,6 +185,6 @@ def never_came(fact: FoundEmpty, notes: Notes) -> None:
 
 def _untouched(queue: Queue, letter: Letter, fact: FoundEmpty) -> bool:
     """Can nobody else have taken it?"""
-    if queue.losers or queue.purged > letter.sent or queue.deleted or not queue.declared:
+    if queue.losers or queue.purged > letter.sent or queue.deleted or not 0 < queue.declared < letter.sent:
         return False
     return letter.sent < fact.since and all(one is fact.receiver for one in queue.receivers)

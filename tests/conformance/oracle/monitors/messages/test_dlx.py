@@ -118,6 +118,18 @@ FORKED += "3 > get d no_ack \n 3 < get-ok 2 m1 q exchange=f "
 FORKED += dead(entry("q", "expired", 1, exchange=["S", "f"]), ONCE)
 
 
+ONWARD = "@queue d classic \n @queue e classic \n @queue q classic x-dead-letter-exchange=f \n @exchange f d \n"
+ONWARD += "@exchange g e \n 90 > bind-exchange g f k \n 90 < bind-exchange-ok \n @confirming 1 \n @open 2 \n @open 3 \n"
+ONWARD += M1 + REJECTED
+LOOSE = "90 > unbind-exchange g f k \n 90 < unbind-exchange-ok \n"
+ASK_E, IN_E = "3 > get e no_ack \n", f"3 < get-ok 1 m1 q exchange=f {dead(ONCE)}"
+OTHERWISE = "@queue e classic \n @queue q classic x-dead-letter-exchange=f \n @route f direct other e \n"
+OTHERWISE += "@confirming 1 \n @open 2 \n @open 3 \n" + M1 + REJECTED + LATER + ASK_E
+BOUND_LATER = "@queue d classic \n @queue q classic x-dead-letter-exchange=f \n @exchange f \n"
+BOUND_LATER += "@confirming 1 \n @open 2 \n @open 3 \n" + M1 + REJECTED + "90 > bind d f k \n 90 < bind-ok \n" + LATER
+BOUND_LATER += ASK + EMPTY
+
+
 def restarted(exchange: str) -> str:
     """After a restart a message expires, whose queue sends its dead to this exchange."""
     return (
@@ -143,6 +155,7 @@ SOUND = {
     "DLX-011": SELF + EMPTY,
     "DLX-012": ROUND + BACK,
     "DLX-013": ACKED + EMPTY,
+    "DLX-014": ONWARD + LATER + ASK_E + IN_E,
 }
 BROKEN = [
     ("DLX-002", restarted("durable")),
@@ -172,10 +185,25 @@ BROKEN = [
     ("DLX-011", SELF + "3 < get-ok 1 m1 q " + dead(entry(*EXPIRED, 3), first=EXPIRED)),
     ("DLX-012", ROUND + BACK + "2 > reject 2 \n @barrier 2 \n" + LATER + "2 > get q \n 2 < get-empty"),
     ("DLX-013", ACKED + GOT + dead(ONCE)),
+    ("DLX-014", ONWARD + LATER + ASK_E + EMPTY),
+    ("DLX-014", OTHERWISE + IN_E),
     ("MODE-004", WAITS + M1 + TAKEN + AGAIN_SEEN.replace("1 > publish w m1 expiration=100 \n 1 < ack 2 \n", "")),
     ("DLX-013", SIMPLE + dead(ONCE) + " \n " + ASK + GOT.replace("ok 1", "ok 2") + dead(ONCE)),
 ]
 LAWFUL = {
+    "it may be on its way over a second exchange": ONWARD + ASK_E + EMPTY,
+    "nobody knows that the way over a second exchange was taken": ONWARD.replace("@barrier 2 \n", "", 1)
+    + LATER
+    + ASK_E
+    + EMPTY,
+    "the second exchange was unbound meanwhile": ONWARD + LOOSE + LATER + ASK_E + EMPTY,
+    "somebody else has it behind the second exchange": ONWARD.replace("@open 3", "@consume 4 e c1 no_ack \n @open 3")
+    + LATER
+    + ASK_E
+    + EMPTY,
+    "what it was to come to was emptied": ONWARD + LATER + "90 > purge e \n 90 < purge-ok 1 \n" + ASK_E + EMPTY,
+    "it was no key of the second exchange": OTHERWISE + EMPTY,
+    "it was bound after that had died": BOUND_LATER,
     "a restart took the exchange": restarted(""),
     "it goes round by two exchanges": LED + led(2, 1) + ON_AGAIN + led(3, 2),
     "its client has published it anew, for somebody else": LED

@@ -31,6 +31,9 @@ BY_X = f"1 > publish nowhere m1 exchange=x {with_headers(CC)} \n"
 ACKED = "1 < ack 1 \n"
 ASKED = "2 > get {} no_ack \n"
 UNBIND = "90 > unbind q2 x q2 \n 90 < unbind-ok \n"
+RETURNED = f"1 < return nowhere m1 exchange=x {with_headers(CC)} \n 1 < ack 1 \n"
+MANDATORY = BY_X.replace("exchange=x", "exchange=x mandatory")
+ANEW = "90 > delete q2 \n 90 < delete-ok 0 \n 90 > declare q2 \n 90 < declare-ok q2 \n"
 SOUND = {
     "ROUTE-018": BOTH + SENT + f"{GOT} {with_headers(CC)}",
     "ROUTE-019": LISTED + f"{GOT} {with_headers(CC)}",
@@ -41,10 +44,13 @@ BROKEN = [
     ("ROUTE-018", X + BY_X + ACKED + ASKED.format("q3") + comes(1, "q3")),
     ("ROUTE-018", BOTH + SENT + comes(1, "q2") + ASKED.format("q2") + comes(2, "q2")),
     ("ROUTE-018", BOTH + BLIND + EMPTY),
+    ("ROUTE-018", X + MANDATORY + RETURNED),
     ("ROUTE-019", LISTED + f"{GOT} {with_headers(CC, BCC)}"),
     ("ROUTE-019", LISTED + f"{GOT} {with_headers()}"),
 ]
 LAWFUL = {
+    "without its binding it comes back": X.replace(" alternate-exchange=y", "") + MANDATORY + UNBIND + RETURNED,
+    "the queue is another of its name": BOTH + SENT.replace("2 > get", ANEW + "2 > get") + EMPTY,
     "a key leads there": X + BY_X + ACKED + ASKED.format("q2") + comes(1, "q2"),
     "its binding was removed meanwhile": X + BY_X + UNBIND + ACKED + ASKED.format("q2") + EMPTY,
     "without its binding the alternate has it": X + BY_X + UNBIND + ACKED + ASKED.format("q3") + comes(1, "q3"),

@@ -1,0 +1,410 @@
+"""The routes machine: exchanges of all types that lead to queues and to each other, and publishes that find their way.
+
+Most publishes are aimed: their key and headers are made from a binding that is there, to fit it or to miss it by a
+little. Long keys, many headers, many queues and many keys in CC are drawn as often as short ones, so that what counts
+to a limit is exceeded. Bindings come and go, exchanges and queues are deleted and declared anew. An exchange may have
+an alternate. Each command comes to rest before the next, for a route is certain only then. All is mandatory, so what
+finds no way must come back, and what finds one must not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from hypothesis import strategies as st
+
+from codec import values
+from conformance.catalogue.profiles import Profile
+from conformance.drive.around import wait
+from conformance.drive.machines import search
+from conformance.drive.machines.alphabet import Barrier
+from conformance.drive.machines.confirms import Begin, End
+from conformance.drive.machines.shape import Lot, Shape
+from conformance.drive.machines.swarm import Alphabet, weighted
+from conformance.drive.machines.world import World
+from conformance.drive.stage import Stage
+
+KINDS = ("direct", "fanout", "topic", "headers")
+NODES, QUEUES, MANY = 4, 3, 40
+"""Exchanges, queues that are used all the time, and queues beside, all bound at once."""
+SWEPT = 60
+"""So many gets empty a queue, or leave it."""
+ANY_VALUE = 7
+DEATHS, DEAD = "deaths", "x-dead-letter-exchange"
+ARRIVED = 1.3
+"""Seconds after which a dead letter has certainly come."""
+BURIALS, FEW_BURIALS = 6, 1
+Words = tuple[str, ...]
+Headers = tuple[tuple[str, Any], ...]
+
+
+@dataclass(slots=True)
+class Tie:
+    """A binding that stands."""
+
+    source: int
+    to: str
+    onward: bool
+    """To an exchange."""
+    key: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Node:
+    """An exchange."""
+
+    name: str
+    kind: str
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Network(World):
+    """One history of the machine."""
+
+    def __init__(self, stage: Stage, shape: Shape) -> None:
+        self.nodes: list[Node] = []
+        self.ties: list[Tie] = []
+        self.crowd: list[str] = []
+        self.deaths = BURIALS if stage.around.advance is not None else FEW_BURIALS
+        """So many messages may still die."""
+        super().__init__(stage, shape)
+
+    def kind(self, index: int) -> str:
+        """A type of exchange that the broker has."""
+        stage = self.stage
+        offered = [one for one in KINDS if one in KINDS[:2] or stage.offers(f"{one} exchange")]
+        return offered[index % len(offered)]
+
+    def node(self, index: int) -> Node:
+        """This exchange; the first time, each is declared: of all types, with the next one as alternate or without."""
+        if not self.nodes:
+            for number in range(NODES):
+                self.nodes.append(Node(self.stage.recorder.private_name(), self.kind(number + index)))
+            for node in reversed(self.nodes):
+                self.declare(node)
+        return self.nodes[index % NODES]
+
+    def declare(self, node: Node) -> None:
+        self.stage.belongings.exchanges[node.name] = None
+        self.channels[0].declare_exchange(node.name, node.kind, arguments=node.about)
+        self.stage.quiesce()
+
+    def untie(self, name: str) -> None:
+        """What led there, or away from there, does so no more."""
+        gone = next((place for place, one in enumerate(self.nodes) if one.name == name), None)
+        self.ties = [one for one in self.ties if one.to != name and one.source != gone]
+
+
+def network(world: World) -> Network:
+    return cast(Network, world)
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """A queue, or another exchange, is bound. The words of a key are repeated where there is no # among them: RabbitMQ
+    tries all ways to share a long key among many of those, which takes it for ever."""
+
+    channel: int
+    source: int
+    to: int
+    onward: bool
+    words: Words
+    repeated: int
+    headers: Headers
+    form: str
+
+    def perform(self, world: World) -> None:
+        net, channel = network(world), world.channel(self.channel)
+        source = net.node(self.source)
+        onward = self.onward and world.stage.offers("exchange.bind")
+        to = net.node(self.to).name if onward else world.queue(self.to)
+        key = ".".join(self.words * (1 if "#" in self.words else self.repeated))
+        arguments = dict(self.headers) if source.kind == "headers" else {}
+        if arguments and self.form and (self.form in ("all", "any") or world.stage.offers("x-match all-with-x")):
+            arguments["x-match"] = self.form
+        if source.kind == "headers" and not arguments:
+            return  # the texts leave open what that matches
+        (channel.bind_exchange if onward else channel.bind)(to, source.name, key, arguments)
+        world.stage.quiesce()
+        net.ties.append(Tie(self.source % NODES, to, onward, key, arguments))
+
+
+@dataclass(frozen=True, slots=True)
+class Unbind:
+    """A binding is removed; perhaps one that was never there."""
+
+    channel: int
+    tie: int
+    wrong: bool
+
+    def perform(self, world: World) -> None:
+        net, channel = network(world), world.channel(self.channel)
+        if not net.ties:
+            return
+        tie = net.ties[self.tie % len(net.ties)]
+        key = f"{tie.key}.never" if self.wrong else tie.key
+        remove = channel.unbind_exchange if tie.onward else channel.unbind
+        remove(tie.to, net.nodes[tie.source].name, key, tie.arguments)
+        world.stage.quiesce()
+        if not self.wrong:
+            net.ties = [one for one in net.ties if one != tie]
+
+
+@dataclass(frozen=True, slots=True)
+class Renew:
+    """An exchange is deleted, and there is another of its name: of this type, and perhaps with an alternate."""
+
+    channel: int
+    node: int
+    kind: int
+    alternate: int | None
+
+    def perform(self, world: World) -> None:
+        net, channel = network(world), world.channel(self.channel)
+        node = net.node(self.node)
+        channel.delete_exchange(node.name)
+        world.stage.quiesce()
+        net.untie(node.name)
+        alternate = self.alternate is not None and world.stage.offers("alternate-exchange")
+        node.kind = net.kind(self.kind)
+        node.about = {"alternate-exchange": net.node(self.alternate or 0).name} if alternate else {}
+        net.declare(node)
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """A queue is deleted, and there is another of its name."""
+
+    channel: int
+    queue: int
+
+    def perform(self, world: World) -> None:
+        name, channel = world.queue(self.queue), world.channel(self.channel)
+        channel.delete(name)
+        world.stage.quiesce()
+        network(world).untie(name)
+        world.stage.queue(name=name)
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """Many queues are bound to one exchange by one key, and one message comes to all of them."""
+
+    source: int
+    count: int
+
+    def perform(self, world: World) -> None:
+        net = network(world)
+        source, channel = net.node(self.source), world.channel(0)
+        if source.kind == "headers" or net.crowd:
+            return
+        net.crowd = [world.stage.queue() for _ in range(self.count)]
+        for name in net.crowd:
+            channel.bind(name, source.name, "all.of.them")
+        world.stage.quiesce()
+        channel.publish("all.of.them", exchange=source.name, mandatory=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """A message for an exchange, aimed at a binding: `fill` stands for its wildcards, `twist` makes it miss."""
+
+    channel: int
+    source: int
+    aim: int
+    away: int
+    """The publish goes to the exchange of the binding, or to another one, from which it may come there."""
+    fill: Words
+    twist: str
+    copies: int
+    """So many further keys are named in CC and BCC, the one that is aimed as the last."""
+
+    def perform(self, world: World) -> None:
+        net, channel = network(world), world.channel(self.channel)
+        tie = net.ties[self.aim % len(net.ties)] if net.ties else None
+        at = net.node(self.source if tie is None or self.away else tie.source)
+        key, headers = self.key_for(tie), self.headers_for(tie)
+        if self.copies and world.stage.offers("sender-selected distribution"):
+            more = [*(f"nobody.{number}" for number in range(self.copies - 1)), key]
+            headers |= {"CC" if self.copies % 2 else "BCC": more}
+            key = "nobody"
+        properties = {"headers": values.table(headers)} if headers else {}
+        channel.publish(key, exchange=at.name, mandatory=True, properties=properties)
+
+    def key_for(self, tie: Tie | None) -> str:
+        words: list[str] = []
+        for word in (tie.key if tie is not None else "a").split("."):
+            words += self.fill if word == "#" else self.fill[:1] or ("",) if word == "*" else [word]
+        if self.twist == "longer":
+            words.append("b")
+        elif self.twist == "shorter":
+            words = words[:-1]
+        elif self.twist == "other":
+            words[-1:] = ["c"]
+        return ".".join(words)
+
+    def headers_for(self, tie: Tie | None) -> dict[str, Any]:
+        found = {name: ANY_VALUE if value is None else value for name, value in (tie.arguments if tie else {}).items()}
+        found.pop("x-match", None)
+        last = next(reversed(found), None)
+        if last is not None and self.twist == "shorter":
+            del found[last]
+        elif last is not None and self.twist == "other":
+            found[last] = "other"
+        elif last is not None and self.twist == "longer":
+            found["more"] = "red"
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """A message for a queue, or for nobody, that names queues in CC or BCC, the others of them far behind."""
+
+    channel: int
+    queue: int
+    nobody: bool
+    copies: int
+
+    def perform(self, world: World) -> None:
+        if not world.stage.offers("sender-selected distribution"):
+            return
+        named = [*(f"nobody.{number}" for number in range(self.copies)), world.queue(self.queue + 1)]
+        headers = values.table({"BCC" if self.copies % 2 else "CC": named})
+        key = "nobody" if self.nobody else world.queue(self.queue)
+        world.channel(self.channel).publish(key, mandatory=True, properties={"headers": headers})
+
+
+@dataclass(frozen=True, slots=True)
+class Bury:
+    """A message dies in a queue whose dead letters go to an exchange, aimed as any other; then all queues are looked
+    into. Where time is not ours, that happens seldom."""
+
+    post: Post
+    own_key: bool
+
+    def perform(self, world: World) -> None:
+        net, stage = network(world), world.stage
+        if DEATHS not in world.shape.lot.traits or not net.ties or not net.deaths or not stage.offers(DEAD):
+            return
+        net.deaths -= 1
+        tie = net.ties[self.post.aim % len(net.ties)]
+        at = net.node(self.post.source if self.post.away else tie.source)
+        key, headers = self.post.key_for(tie), self.post.headers_for(tie)
+        about = {DEAD: at.name} | ({"x-dead-letter-routing-key": key} if self.own_key else {})
+        queue, channel = stage.queue(about), world.channel(0)
+        channel.publish(queue, mandatory=True, properties={"headers": values.table(headers)} if headers else {})
+        stage.confirmed(channel)
+        tag = stage.get(channel, queue)
+        if tag is not None:
+            channel.reject(tag, requeue=False)
+            stage.barrier(channel)
+        wait(stage, ARRIVED)
+        for place in range(QUEUES):
+            Sweep(0, place).perform(world)
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """A way over two exchanges, or by an alternate one, is laid to a queue, and messages are sent on it."""
+
+    first: Bind
+    second: Bind
+    alternate: bool
+    posts: tuple[Post, ...]
+
+    def perform(self, world: World) -> None:
+        net = network(world)
+        first, second = self.first.source % NODES, self.second.source % NODES
+        if first == second:
+            return
+        if self.alternate:
+            Renew(0, first, self.first.to, second).perform(world)
+        replace(self.first, to=second, onward=not self.alternate).perform(world)
+        before = len(net.ties)
+        replace(self.second, onward=False).perform(world)
+        for post in self.posts:
+            replace(post, source=first, aim=before, away=1).perform(world)
+        world.stage.quiesce()
+
+
+@dataclass(frozen=True, slots=True)
+class Loosen:
+    """Two bindings lead to the same place, and one is removed; messages are aimed at both."""
+
+    one: Bind
+    other: Bind
+    posts: tuple[Post, ...]
+
+    def perform(self, world: World) -> None:
+        net = network(world)
+        if self.one.onward:
+            replace(self.other, source=self.one.to, onward=False).perform(world)
+        before = len(net.ties)
+        self.one.perform(world)
+        replace(self.other, source=self.one.source, to=self.one.to, onward=self.one.onward).perform(world)
+        Unbind(self.one.channel, before, wrong=False).perform(world)
+        for post in self.posts:
+            replace(post, aim=before, away=0).perform(world)
+        world.stage.quiesce()
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Takes all that is in a queue."""
+
+    channel: int
+    queue: int
+
+    def perform(self, world: World) -> None:
+        channel, queue = world.channel(self.channel), world.queue(self.queue)
+        for _ in range(SWEPT):
+            if channel.state != "open" or world.stage.get(channel, queue, no_ack=True) is None:
+                break
+
+
+_channel, _to = st.sampled_from((0, 0, 0, 1)), st.integers(0, NODES - 1)
+_queue, _aim = st.integers(0, QUEUES - 1), st.integers(0, 11)
+_word = st.sampled_from(("a", "a", "b", "", "*", "*", "#", "#"))
+_words = st.lists(_word, min_size=1, max_size=3).map(lambda found: tuple(found) if found.count("#") < 3 else ("#", "#"))
+"""RabbitMQ 4.3 allows no key to have more than two wildcards of that kind."""
+_fill = st.lists(st.sampled_from(("a", "b", "")), max_size=3).map(tuple)
+_repeated = st.sampled_from((1, 1, 1, 1, 1, 3, 5, 11))
+_value = st.sampled_from(("red", "red", "blue", 1, 2, None))
+_name = st.sampled_from(("ink", "size", "x-tag", *(f"h{number}" for number in range(9))))
+_headers = st.dictionaries(_name, _value, min_size=1, max_size=8).map(lambda found: tuple(found.items()))
+_form = st.sampled_from(("", "all", "all", "any", "any", "all-with-x", "any-with-x"))
+_twist = st.sampled_from(("", "", "", "", "longer", "shorter", "other"))
+_copies = st.sampled_from((0, 0, 0, 0, 0, 0, 1, 2, 5, 18))
+_rarely = st.sampled_from((False, False, False, True))
+
+
+_bind = _channel, _to, _to, st.booleans(), _words, _repeated, _headers, _form
+_post = st.sampled_from((0, 0, 0, 0, 1, 2)), _to, _aim, st.integers(0, 1), _fill, _twist, _copies
+_binds, _posts = st.builds(Bind, *_bind), st.lists(st.builds(Post, *_post), min_size=1, max_size=3).map(tuple)
+
+
+def commands(profile: Profile, queue_type: str) -> Alphabet:
+    return (
+        weighted(5, Bind, *_bind),
+        weighted(8, Post, *_post),
+        weighted(8, Lead, _binds, _binds, _rarely, _posts),
+        weighted(3, Loosen, _binds, _binds, _posts),
+        weighted(2, Mail, _channel, _queue, st.booleans(), st.sampled_from((0, 0, 1, 2, 4, 17))),
+        weighted(8, Bury, st.builds(Post, *_post), st.sampled_from((True, True, False))),
+        weighted(2, Unbind, _channel, _aim, _rarely),
+        weighted(2, Renew, _channel, _to, _to, st.none() | _to),
+        weighted(1, Replace, _channel, _queue),
+        weighted(1, Crowd, _to, st.sampled_from((5, 20, MANY))),
+        weighted(4, Sweep, _channel, _queue),
+        weighted(1, Begin, st.just(2)),
+        weighted(1, End, st.just(2), st.booleans(), st.just(False)),
+        weighted(1, Barrier, _channel),
+    )
+
+
+LOTS = st.sampled_from((Lot(), Lot(), Lot(frozenset({DEATHS}))))
+"""Where dead letters may come into any queue, less is certain of all others."""
+ROUTES = search.Machine("routes", commands, (QUEUES,), Network, wide=(1,), small=True, times=4, lots=LOTS)
