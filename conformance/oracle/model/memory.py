@@ -26,8 +26,8 @@ REMEMBERED = 128
 that are gone, consumers of a channel that have ended."""
 CONNECTIONS = 256
 """This many connections that have ended."""
-LOST = 32
-"""This many receivers of a queue of which nobody knows whether they have ended. More of them make no difference."""
+LOST = 256
+"""This many receivers of a queue of which nobody knows whether they have ended; one stands for all before them."""
 DELETED = 64
 """This many queues that were deleted."""
 UNCERTAIN = 1024
@@ -115,7 +115,7 @@ def lost(queue: Queue) -> None:
     if len(queue.receivers) > LOST:
         known = [receiver for receiver in queue.receivers if receiver.lost]
         if len(known) > LOST:
-            del queue.receivers[known[0]]
+            queue.merge(known[0], known[1])
 
 
 def consumer_ended(channel: Channel, ended: Ended) -> None:

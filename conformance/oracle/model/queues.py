@@ -186,6 +186,15 @@ class Queue:
             self.doubt()
         memory.lost(self)
 
+    def merge(self, receiver: PotentialReceiver, other: PotentialReceiver) -> None:
+        """One that never ends stands for these two, of which both are lost."""
+        del self.receivers[receiver], self.receivers[other]
+        self._lost -= 1
+        self._swallowing -= receiver.no_ack and other.no_ack
+        no_ack = receiver.no_ack or other.no_ack
+        both = PotentialReceiver(receiver.start, no_ack=no_ack, get=False, lost=True)
+        self.receivers = {both: None, **self.receivers}
+
     def swallow(self, receiver: PotentialReceiver) -> None:
         """What a lost receiver has taken may have been settled although its delivery was never read."""
         if receiver.lost and not receiver.no_ack:

@@ -86,8 +86,9 @@ def _leaving(fact: Passed, channel: Channel, delivery: Delivery) -> Leaving | No
         return None
     reached = frozenset(name for name in ways.reached if name != queue.name)
     there = frozenset(_plain(fact.topology, channel, reached))
+    barred = frozenset(ways.barred) - {queue.name} if there == reached else frozenset()  # else it may go on from there
     several = len(reached) > 1 or any(len(labels) > 1 for labels in ways.reached.values())
-    return Leaving(fact.event.seq, channel, queue.name, exchange, there, frozenset(ways.barred) - {queue.name}, several)
+    return Leaving(fact.event.seq, channel, queue.name, exchange, there, barred, several)
 
 
 def _plain(topology: Topology, channel: Channel, names: frozenset[str]) -> Iterator[str]:

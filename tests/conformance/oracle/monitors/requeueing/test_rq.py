@@ -259,3 +259,11 @@ def test_what_comes_round_is_no_redelivery(play) -> None:
     died = 'with={"headers":{"x-death":["A",[]]}}'
     assert play(ROUND.format(1, died + " ", died)).broken == []
     assert play(ROUND.format(1, "", "")).broken == ["RQ-008"]
+
+
+@pytest.mark.parametrize("gets", [40, 300])
+def test_a_consumer_of_a_channel_that_failed_is_not_forgotten_beside_many_gets(play, gets: int) -> None:
+    """RQ-011: it had taken the message before its channel failed. RabbitMQ 3.10 was accused of having lost it."""
+    asked = "@queue q \n @consume 2 q c1 \n @stock q m1 \n @open 1 \n" + "1 > get q \n" * gets
+    failed = "2 > ack 9 \n 1 > ack 9 \n" + "1 < get-empty \n" * gets
+    assert play(asked + failed).broken == []
