@@ -50,9 +50,6 @@ BROKEN = [
 ]
 LAWFUL = {
     "without its binding it comes back": X.replace(" alternate-exchange=y", "") + MANDATORY + UNBIND + RETURNED,
-    "a count from before says nothing": BOTH
-    + "2 > get q2 no_ack \n 2 < get-empty \n"
-    + f"1 > publish q m1 {with_headers(CC)} \n 1 < ack 1 \n 2 > delete q2 \n 2 < delete-ok 1",
     "the queue is another of its name": BOTH + SENT.replace("2 > get", ANEW + "2 > get") + EMPTY,
     "a key leads there": X + BY_X + ACKED + ASKED.format("q2") + comes(1, "q2"),
     "its binding was removed meanwhile": X + BY_X + UNBIND + ACKED + ASKED.format("q2") + EMPTY,
