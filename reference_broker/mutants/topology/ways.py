@@ -153,10 +153,10 @@ def few_copies(parts: Parts) -> None:
 
 @changes("ways.copies-returned", "what only CC finds a way for is returned", "ROUTE-018")
 def copies_returned(parts: Parts) -> None:
-    below = parts.channel.found_its_way
+    below = parts.channel
 
     def found_its_way(self: Channel, exchange: str, message: Message, routed: bool) -> bool:
-        found = below(self, exchange, message, routed)
+        found = below.found_its_way(self, exchange, message, routed)
         return found and (bool(exchange) or message.routing_key in self.vhost.queues)
 
     parts.override("channel", found_its_way=found_its_way)
