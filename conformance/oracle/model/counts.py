@@ -33,7 +33,7 @@ def asked(model: Model, queue: Queue | None, event: Event) -> Census | None:
     """A method was sent of which the answer tells a count: the queue as it is before that."""
     if queue is None or not queue.declared or queue.opaque or queue.lossy or queue.deleted:
         return None
-    if queue.receivers or (queue.held and model.settings.timed):
+    if queue.guests or queue.receivers or (queue.held and model.settings.timed):
         return None
     due = len(queue.fresh) + len(queue.returned)
     said = queue.said if queue.said_at == queue.stirred else NEVER

@@ -43,6 +43,7 @@ def publish(model: Model, channel: Channel, event: Event) -> None:
         way = topology.UNKNOWN
         for queue in model.queues.values():
             queue.overflow()
+            queue.guests = True
     wrong = _wrong(event, way)
     if wrong:
         number = channel.published + 1 if channel.confirm else 0

@@ -92,6 +92,8 @@ class Queue:
     """The name of that, whether it is there or not."""
     opaque: bool = False
     """Messages may have come into it that we do not know of."""
+    guests: bool = False
+    """A message may have come into it by a key in CC or BCC, which the model does not follow: no count is certain."""
     declaration: Change | None = None
     deletion: Change | None = None
     volatile: bool = False

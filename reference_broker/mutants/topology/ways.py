@@ -8,7 +8,7 @@ from typing import Any
 from reference_broker import routing
 from reference_broker.channel import Channel
 from reference_broker.message import Message, copied
-from reference_broker.mutants.kinds import Mutant, changes, enter, replaces
+from reference_broker.mutants.kinds import Mutant, changes, enter
 from reference_broker.parts import Parts
 from reference_broker.queue import Queue
 from reference_broker.replies import ReplyTo
@@ -151,6 +151,12 @@ def few_copies(parts: Parts) -> None:
     parts.override("vhost", route=route)
 
 
-@replaces("channel.found_its_way", "ways.copies-returned", "what only CC finds a way for is returned", "ROUTE-018")
-def copies_returned(self: Channel, exchange: str, message: Message, routed: bool) -> bool:
-    return routed and (bool(exchange) or message.routing_key in self.vhost.queues)
+@changes("ways.copies-returned", "what only CC finds a way for is returned", "ROUTE-018")
+def copies_returned(parts: Parts) -> None:
+    below = parts.channel
+
+    def found_its_way(self: Channel, exchange: str, message: Message, routed: bool) -> bool:
+        found = below.found_its_way(self, exchange, message, routed)
+        return found and (bool(exchange) or message.routing_key in self.vhost.queues)
+
+    parts.override("channel", found_its_way=found_its_way)
