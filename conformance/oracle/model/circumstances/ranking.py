@@ -30,7 +30,7 @@ def published(model: Model, channel: Channel, event: Event) -> Found:
     if queue is not None and "overflow" in model.topology.policies.keys(queue.name):
         named = model.topology.queue(channel.connection.vhost, queue.name)
         if named is not None and "x-overflow" in named.arguments:
-            yield f"queue {queue.name}", "overflow-by-both"
+            yield EVERYWHERE, "overflow-by-both"
     found = PRIORITY.search(event.arguments) if '"priority"' in event.arguments else None
     if found is not None and any(int(found[1]) > levels for levels in _levels(model, channel, event)):
         yield EVERYWHERE, "priority-above-maximum"
