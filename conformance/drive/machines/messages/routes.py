@@ -407,4 +407,4 @@ def commands(profile: Profile, queue_type: str) -> Alphabet:
 
 LOTS = st.sampled_from((Lot(), Lot(), Lot(frozenset({DEATHS}))))
 """Where dead letters may come into any queue, less is certain of all others."""
-ROUTES = search.Machine("routes", commands, (QUEUES,), Network, wide=(1,), small=True, times=4, lots=LOTS)
+ROUTES = search.Machine("routes", commands, (QUEUES,), Network, wide=(1,), small=True, times=2, lots=LOTS)
