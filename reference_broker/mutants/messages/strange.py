@@ -99,7 +99,7 @@ def one_content_in_another(self: Intake, channel: Channel, method: Any) -> None:
 @replaces(
     "connection.log_in",
     "strange.tables-are-not-read",
-    "AMQPLAIN is offered, and refused whatever it says",
+    "the mechanism AMQPLAIN is offered, and refused whatever it says",
     "CONN-005",
 )
 def tables_are_not_read(self: Connection, method: m.ConnectionStartOk) -> None:
@@ -111,7 +111,7 @@ def tables_are_not_read(self: Connection, method: m.ConnectionStartOk) -> None:
 @replaces(
     "connection.log_in",
     "strange.tables-are-trusted",
-    "AMQPLAIN needs no password",
+    "with AMQPLAIN nobody needs a password",
     "CONN-007",
 )
 def tables_are_trusted(self: Connection, method: m.ConnectionStartOk) -> None:

@@ -45,6 +45,8 @@ IMITATE = {
     "headers.floats-fail",
     "octets.weight-unseen",
     "policies.overflow-wins",
+    "transactions.recover-forgets",
+    "ways.headers-onward",
     "naming.nothing-deleted",
     "naming.nothing-unbound",
     "naming.refusals-that-do-not-fit",
