@@ -14,7 +14,7 @@ from reference_broker.outbox import Outbound, Outbox
 from reference_broker.prefetch import Consumer
 from reference_broker.queue import Queue
 
-TEN = 10
+EIGHT, TEN = 8, 10
 WEBSITE = "https://github.com/rabbitmq/rabbitmq-website/issues/1973"
 AOP = "https://github.com/streamnative/aop/issues/572"
 
@@ -109,6 +109,13 @@ def ten(channel: Channel, method: m.BasicConsume) -> None:
     if queue is not None and len(queue.consumers) >= TEN:
         raise refused(f"queue '{queue.name}' has too many consumers")
     basic.consume(channel, method)
+
+
+@replaces("queue.join", "consuming.eight-served", "of the consumers of a queue eight are served", "QOS-003")
+def eight_served(self: Queue, consumer: Consumer, exclusive: bool) -> None:
+    Queue.join(self, consumer, exclusive)
+    if len(self.consumers) > EIGHT and consumer in self.ring:
+        self.ring.remove(consumer)
 
 
 @replaces("queue.leave", "consuming.exclusive-for-ever", "a queue stays exclusive without its consumer", "CONSUME-006")

@@ -142,6 +142,16 @@ def size_accepted(channel: Channel, method: m.BasicQos) -> None:
     basic.qos(channel, m.BasicQos(method.channel, 0, method.prefetch_count, method.global_))
 
 
+@handles(m.BasicQos, "prefetch.one-octet", "of a prefetch count the lowest octet counts", "QOS-002")
+def one_octet(channel: Channel, method: m.BasicQos) -> None:
+    basic.qos(channel, m.BasicQos(method.channel, method.prefetch_size, method.prefetch_count & 0xFF, method.global_))
+
+
+@handles(m.BasicQos, "prefetch.fifteen-bits", "of a prefetch count the lowest fifteen bits count", "QOS-002")
+def fifteen_bits(channel: Channel, method: m.BasicQos) -> None:
+    basic.qos(channel, m.BasicQos(method.channel, method.prefetch_size, method.prefetch_count & 0x7FFF, method.global_))
+
+
 @changes(
     "prefetch.change-spares-running",
     "a channel's limit does not apply to consumers that were running when it was set",

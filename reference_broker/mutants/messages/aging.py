@@ -277,3 +277,23 @@ def consumers_keep_nothing(self: VirtualHost, queue: Queue) -> None:
             consumer.channel.cancelled(consumer)
     else:
         self.clock.at(queue.used_at + life, self.watch_expiry, queue)
+
+
+@changes("aging.leaving-begins", "the time of a queue runs once one of its consumers has left", "TTL-012")
+def leaving_begins(parts: Parts) -> None:
+    def leave(self: Queue, consumer: Consumer) -> None:
+        Queue.leave(self, consumer)
+        memory(self, "left", list).append(consumer)
+
+    def watch_expiry(self: VirtualHost, queue: Queue) -> None:
+        life = queue.settings.expires
+        if queue.deleted or life is None:
+            return
+        if memory(queue, "left", list) and queue.used_at + life <= self.clock.now:
+            for consumer in self.delete_queue(queue)[1]:
+                consumer.channel.consumers.pop(consumer.tag)
+        else:
+            VirtualHost.watch_expiry(self, queue)
+
+    parts.override("queue", leave=leave)
+    parts.override("vhost", watch_expiry=watch_expiry)

@@ -42,6 +42,13 @@ def priorities_outlive(self: Queue, *, overdue: bool = False) -> None:
         Queue.expire(self, overdue=overdue)
 
 
+@replaces("queue.put_back", "pairs.priorities-age-anew", "what a queue with priorities gets back ages anew", "TTL-007")
+def priorities_age_anew(self: Queue, entry: Entry) -> None:
+    if self.settings.max_priority and entry.expires is not None:
+        entry.expires = self.expiry(entry.message)
+    Queue.put_back(self, entry)
+
+
 @replaces("queue.expire", "pairs.single-outlive", "nothing expires where one consumer is served", "TTL-001")
 def single_outlive(self: Queue, *, overdue: bool = False) -> None:
     if not self.settings.single_active_consumer:

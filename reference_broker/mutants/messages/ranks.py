@@ -46,6 +46,13 @@ def highest_waited_for(self: Queue) -> None:
         self.ring.extend(waiting)
 
 
+@replaces("queue.pump", "ranks.channel-waited-for", "while the highest consumer's channel is full all wait", "QOS-002")
+def channel_waited_for(self: Queue) -> None:
+    first = max(self.ring, key=lambda consumer: consumer.priority, default=None) if self.ranked else None
+    if first is None or not first.priority or first.no_ack or not first.shared.full():
+        Queue.pump(self)
+
+
 @replaces(
     "queue.next_in_turn", "ranks.first-of-equals", "of consumers with one priority the first is served", "CPRIO-003"
 )

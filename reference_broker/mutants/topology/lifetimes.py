@@ -18,6 +18,7 @@ from reference_broker.queue import Queue
 from reference_broker.routing import Binding, Destination, Exchange, canonical
 from reference_broker.vhost import VirtualHost
 
+THREE = 3
 RACE = "https://github.com/cloudamqp/lavinmq/issues/1529"
 SHARED = "https://github.com/absmach/magistrala/issues/3458"
 RESET = "https://github.com/fridujo/rabbitmq-mock/issues/34"
@@ -56,6 +57,13 @@ def auto_delete_by_any(self: Queue, consumer: Consumer) -> None:
 
 
 # -- queues and their connections
+
+
+@replaces("connection.end_channels", "lifetimes.three-go", "of a connection's exclusive queues three go", "QUEUE-008")
+def three_go(self: Connection) -> None:
+    for queue in list(self.exclusive)[THREE:]:
+        del self.exclusive[queue]
+    Connection.end_channels(self)
 
 
 @handling(

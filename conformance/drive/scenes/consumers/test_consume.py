@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import stocked
+from conformance.drive.scenes.props import restock, stocked
 from conformance.drive.scenes.topology.test_queue import elsewhere, leave
 from conformance.drive.stage import Stage
 
@@ -61,11 +61,14 @@ def test_tags_that_the_broker_chooses(stage: Stage) -> None:
 
 @rule("CONSUME-005")
 def test_sixteen_consumers(stage: Stage) -> None:
-    """On four channels; one more than that is asked for as well."""
+    """On four channels; one more than that is asked for as well. Each has room for one message, and as many come."""
     queue, channels = stage.queue(), stage.channels(4)
+    for channel in channels:
+        channel.qos(1)
     for number in range(17):
         channels[number % 4].consume(queue)
         stage.quiesce()
+    restock(stage, queue, 17)
 
 
 @rule("CONSUME-006")

@@ -16,6 +16,7 @@ from conformance.drive.stage import Stage
 
 MANY = {"classic": 400, "quorum": 2100}
 """More than a window that somebody might take for unlimited; of quorum queues it is known."""
+WIDE = (1 << 8) + 2, (1 << 15) + 2
 
 
 @rule("QOS-001")
@@ -30,11 +31,15 @@ def test_a_consumers_limit_is_never_passed(stage: Stage) -> None:
 
 @rule("QOS-002")
 def test_a_consumers_limit_is_used_up(stage: Stage) -> None:
-    """A window of 4 over 9 messages; when all are settled it is filled again, then with the only one left."""
+    """A window of 4 over 9 messages; when all are settled it is filled again, then with the only one left. Windows
+    that are a little larger than a number of one octet can say, or of two with a sign, over a few messages."""
     channel = limited(stage, stocked(stage, 9), 4)
     for _ in range(3):
         channel.ack(0, multiple=True)
         stage.quiesce()
+    for limit in WIDE:
+        for shared in (False, True) if shares(stage) else (False,):
+            limited(stage, stocked(stage, 4), limit, shared=shared)
 
 
 @rule("QOS-003")

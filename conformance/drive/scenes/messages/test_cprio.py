@@ -8,20 +8,22 @@ import pytest
 
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import confirming, outstanding
+from conformance.drive.scenes.props import confirming, outstanding, shares
 from conformance.drive.stage import Stage
 
 RANK = "x-priority"
 
 
-def consumers(stage: Stage, queue: str, ranks: Sequence[int | None], limit: int = 0) -> list[Channel]:
-    """A channel with one consumer for each priority, the lowest first."""
+def consumers(
+    stage: Stage, queue: str, ranks: Sequence[int | None], limit: int = 0, *, shared: bool = False
+) -> list[Channel]:
+    """A channel with one consumer for each priority, the lowest first; whose limit it is, or its channel's."""
     stage.require(RANK)
     channels = []
     for rank in ranks:
         channel = stage.channel()
         if limit:
-            channel.qos(limit)
+            channel.qos(limit, shared)
         channel.consume(queue, arguments={} if rank is None else {RANK: rank})
         stage.quiesce()
         channels.append(channel)
@@ -48,14 +50,23 @@ def test_the_highest_is_served(stage: Stage, ranks: Sequence[int | None]) -> Non
 
 
 @rule("CPRIO-002", queue_types=("classic",))
-def test_the_lower_are_served_as_well(stage: Stage) -> None:
-    """Each takes two of six. Then the lowest acknowledges one, and gets the next."""
+@pytest.mark.parametrize("whose", ["consumer", "channel"])
+def test_the_lower_are_served_as_well(stage: Stage, whose: str) -> None:
+    """Each takes two of six. Then the lowest acknowledges one, and gets the next. At last all have room again, and the
+    highest is served first. The limits are theirs, or those of their channels."""
+    if whose == "channel" and not shares(stage):
+        return
     queue = stage.queue()
-    among = consumers(stage, queue, (1, 2, 7), limit=2)
+    among = consumers(stage, queue, (1, 2, 7), limit=2, shared=whose == "channel")
     for count in (2, 2, 2):
         spread(stage, queue, count, among)
     among[0].ack(outstanding(among[0])[0])
     spread(stage, queue, 1, among)
+    for channel in among:
+        channel.ack(outstanding(channel)[-1], multiple=True)
+        stage.barrier(channel)
+    for _ in range(3):
+        spread(stage, queue, 1, among)
 
 
 @rule("CPRIO-003", queue_types=("classic",))

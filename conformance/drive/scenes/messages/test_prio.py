@@ -11,6 +11,7 @@ from conformance.drive.scenes.props import confirming, outstanding
 from conformance.drive.stage import Stage
 
 LEVELS = "x-max-priority"
+HIGHEST, HIGH = 255, (9, 10, 127, 15, 255, 128, 16, 254)
 
 
 def ranked(stage: Stage, queue: str, priorities: Iterable[int | None]) -> None:
@@ -32,14 +33,16 @@ def drained(stage: Stage, queue: str, count: int) -> None:
 @rule("PRIO-001", queue_types=("classic",))
 @pytest.mark.parametrize("how", ["get", "consume"])
 def test_the_highest_first(stage: Stage, how: str) -> None:
-    """Eight messages of six priorities, got one by one, or by a consumer that starts later."""
-    queue = stage.queue({LEVELS: 5})
-    ranked(stage, queue, (1, 3, None, 5, 0, 4, 3, 2))
-    if how == "get":
-        drained(stage, queue, 8)
-    else:
-        stage.channel().consume(queue, no_ack=True)
-        stage.quiesce()
+    """Eight messages of six priorities, or of the highest ones that can be said, got one by one, or by a consumer that
+    starts later."""
+    for levels, priorities in ((5, (1, 3, None, 5, 0, 4, 3, 2)), (HIGHEST, HIGH)):
+        queue = stage.queue({LEVELS: levels})
+        ranked(stage, queue, priorities)
+        if how == "get":
+            drained(stage, queue, len(priorities))
+        else:
+            stage.channel().consume(queue, no_ack=True)
+            stage.quiesce()
 
 
 @rule("PRIO-002", queue_types=("classic",))

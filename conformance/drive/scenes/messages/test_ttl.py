@@ -20,13 +20,13 @@ SHORT, LONG, HALF, OVER = 250, 60_000, 0.15, 0.4
 """Milliseconds; and the seconds after which what lives for a short time has lived for half of it, or has expired."""
 MOMENTS = 60, 80, 90
 """Milliseconds that are over before a clock that is read ten times a second has gone on."""
-AGES = (1 << 31) + 9, (1 << 32) + 9
-"""Milliseconds: four weeks and more, and seven."""
+AGES = (1 << 16) + 9, (1 << 31) + 9, (1 << 32) + 9
+"""Milliseconds: a minute and more, four weeks and more, and seven."""
 SHORTLY, LEASE = 1.2, 600
 """Seconds after which a queue does not count what has expired; milliseconds of an x-expires."""
 UNUSED, PART = 2.8, 0.3
 """Seconds after which such a queue is certainly gone, or certainly not."""
-TTL = "x-message-ttl"
+TTL, LEVELS = "x-message-ttl", "x-max-priority"
 
 
 def _expires(stage: Stage) -> bool:
@@ -113,14 +113,15 @@ def test_the_smaller_time(stage: Stage) -> None:
 def test_until_then_it_is_there(stage: Stage) -> None:
     """By either time, and both; after more than half of it, and behind one that has expired. The queue is older.
 
-    What lives for a moment is there for that moment, and what lives for longer than a number of four octets can say is
-    there as well.
+    What lives for a moment is there for that moment, and what lives for longer than a number of two octets can say, or
+    of four, is there as well.
     """
     if not _expires(stage):
         return
     channel, plain = confirming(stage), [stage.queue() for _ in "12"]
-    timed, lasting = stage.queue({TTL: 2 * SHORT}), stage.queue()
+    timed, lasting, ages = stage.queue({TTL: 2 * SHORT}), stage.queue(), stage.queue({TTL: AGES[0]})
     _mortal(channel, lasting, *AGES)
+    channel.publish(ages)
     wait(stage, 2 * HALF)
     _mortal(channel, plain[0], 2 * SHORT)
     channel.publish(timed)
@@ -128,7 +129,7 @@ def test_until_then_it_is_there(stage: Stage) -> None:
     _mortal(channel, plain[1], 10, 2 * SHORT, LONG)
     stage.confirmed(channel)
     wait(stage, 2 * HALF)
-    _look(stage, *plain, timed, lasting)
+    _look(stage, *plain, timed, lasting, ages, gets=len(AGES))
     for life in MOMENTS:
         _mortal(channel, plain[0], life)
         stage.confirmed(channel)
@@ -167,22 +168,26 @@ def test_behind_one_that_lives(stage: Stage) -> None:
 @rule("TTL-007")
 @pytest.mark.parametrize("how", ["reject", "nack"])
 def test_given_back(stage: Stage, how: str) -> None:
-    """Before its time is over, and after it; by its own time and that of its queue."""
+    """Before its time is over, and after it; by its own time and that of its queue, which may have priorities."""
     if not _expires(stage):
         return
-    channel, plain, timed = confirming(stage), stage.queue(), stage.queue({TTL: SHORT})
-    _mortal(channel, plain, SHORT, SHORT)
-    channel.publish(timed, 2)
+    channel, queues = confirming(stage), [stage.queue(), stage.queue({TTL: SHORT})]
+    if stage.queue_type == "classic" and stage.offers(LEVELS):
+        queues += stage.queue({LEVELS: 5}), stage.queue({LEVELS: 5, TTL: SHORT})
+    for queue in queues[::2]:
+        _mortal(channel, queue, SHORT, SHORT)
+    for queue in queues[1::2]:
+        channel.publish(queue, 2)
     stage.confirmed(channel)
     holder = stage.channel()
-    for queue in (plain, timed):
+    for queue in queues:
         stage.get(holder, queue)
         stage.get(holder, queue)
-    _give_back(holder, how, outstanding(holder, 4)[::2])
+    _give_back(holder, how, outstanding(holder, 2 * len(queues))[::2])
     wait(stage, OVER)
-    _give_back(holder, how, outstanding(holder, 2))
+    _give_back(holder, how, outstanding(holder, len(queues)))
     stage.barrier(holder)
-    _look(stage, plain, timed, gets=3)
+    _look(stage, *queues, gets=3)
 
 
 def _give_back(channel: Channel, how: str, tags: Sequence[int]) -> None:
@@ -275,10 +280,20 @@ def test_somebody_uses_it_again_and_again(stage: Stage) -> None:
 
 @rule("TTL-012")
 def test_a_consumer_keeps_it(stage: Stage) -> None:
-    """One that gets nothing; the queue is asked for, and has a consumer a moment later."""
-    queue, channel = stage.queue({"x-expires": LEASE}), stage.channel()
+    """One that gets nothing; the queue is asked for, and has a consumer a moment later. Of another queue it has two of
+    three consumers left, then one."""
+    queue, other, channel = stage.queue({"x-expires": LEASE}), stage.queue({"x-expires": LEASE}), stage.channel()
     channel.consume(queue)
     stage.quiesce()
+    tags = []
+    for _ in "123":
+        tags.append(channel.consume(other))
+        stage.quiesce()
+    if stage.offers("basic.cancel"):
+        for tag in tags[:2]:
+            channel.cancel(tag)
+            stage.quiesce()
     wait(stage, 3 * LEASE / 1000)
-    stage.channel().declare(queue, passive=True)
-    stage.quiesce()
+    for one in (queue, other):
+        stage.channel().declare(one, passive=True)
+        stage.quiesce()

@@ -17,6 +17,7 @@ CLASSIC: tuple[QueueType, ...] = ("classic",)
 HUNG_UP = 0.6
 """Seconds within which every broker has noticed that a client has hung up, by what was measured."""
 RESOURCE_LOCKED = 405
+SEVERAL = 9
 LENGTH = "x-max-length"
 DEAD_LETTERS, DEAD_KEY = "x-dead-letter-exchange", "x-dead-letter-routing-key"
 
@@ -190,7 +191,8 @@ def _uses(channel: Channel, queue: str) -> tuple[Method, ...]:
 @rule("QUEUE-008", queue_types=CLASSIC)
 def test_exclusive_queues_go_with_their_connection(stage: Stage) -> None:
     """The connection is closed, and its client hangs up or does not; another one looks for the queue. Every second
-    queue is declared twice. Where it is locked by a client that has hung up, it is looked for once more."""
+    queue is declared twice. Where it is locked by a client that has hung up, it is looked for once more. At last a
+    connection has several of them."""
     for lingers, again in itertools.product((False, True), repeat=2):
         (queue, owner), channel = owned(stage), elsewhere(stage)
         if again:
@@ -203,6 +205,20 @@ def test_exclusive_queues_go_with_their_connection(stage: Stage) -> None:
             reopen(stage, channel)
             _locked(stage, channel, queue)
         owner.connection.hang_up()
+    _several_go(stage)
+
+
+def _several_go(stage: Stage) -> None:
+    """A connection has several of them."""
+    queue, owner = owned(stage)
+    queues = [queue, *(stage.recorder.private_name() for _ in range(SEVERAL))]
+    for one in queues[1:]:
+        stage.belongings.queues[one] = owner.connection
+        owner.declare(one, durable=False, exclusive=True, arguments=typed(stage))
+        stage.quiesce()
+    leave(stage, owner.connection)
+    for one in queues:
+        _locked(stage, elsewhere(stage), one)
 
 
 def _locked(stage: Stage, channel: Channel, queue: str) -> bool:

@@ -49,8 +49,9 @@ def test_many_queues(stage: Stage) -> None:
 
 @rule("QUEUE-030", queue_types=CLASSIC)
 def test_unused_and_empty_queues_are_deleted(stage: Stage) -> None:
-    """Never used; consumed from until now; emptied by a get; emptied by a purge."""
-    fresh, left, taken, purged = stage.queue(), stage.queue(), stocked(stage, 1), stocked(stage, 2)
+    """Never used; consumed from until now; emptied by a get; emptied by a purge; and with its messages out with two
+    clients."""
+    fresh, left, taken, purged, out = stage.queue(), stage.queue(), *(stocked(stage, count) for count in (1, 2, 2))
     consumer, channel = elsewhere(stage), stage.channel()
     tag = consumer.consume(left)
     stage.quiesce()
@@ -59,8 +60,10 @@ def test_unused_and_empty_queues_are_deleted(stage: Stage) -> None:
     stage.fetch(channel, taken, no_ack=True)
     channel.purge(purged)
     stage.quiesce()
-    for queue in (fresh, left, taken, purged):
-        delete_if(channel, queue, unused=queue in (fresh, left), empty=queue in (fresh, taken, purged))
+    for holder in (channel, elsewhere(stage)):
+        stage.fetch(holder, out)
+    for queue in (fresh, left, taken, purged, out):
+        delete_if(channel, queue, unused=queue in (fresh, left), empty=queue in (fresh, taken, purged, out))
         stage.quiesce()
         if channel.state != "open":
             reopen(stage, channel)

@@ -1,0 +1,43 @@
+"""Numbers that are kept in too few bits, and such as somebody thought would do."""
+
+from __future__ import annotations
+
+from reference_broker.message import Entry, Message
+from reference_broker.mutants.kinds import changes, replaces
+from reference_broker.parts import Parts
+from reference_broker.queue import Queue
+from reference_broker.ready import BEFORE_ALL_POSITIONS, Ready
+
+NINE = 9
+TWO_OCTETS = 0xFFFF
+
+
+@replaces("queue.expiry", "widths.time", "of a time to live the lowest sixteen bits count", "TTL-004")
+def time(self: Queue, message: Message) -> float | None:
+    end, now = Queue.expiry(self, message), self.vhost.clock.now
+    return None if end is None else now + (round((end - now) * 1000) & TWO_OCTETS) / 1000
+
+
+@replaces("ready.rank", "widths.priorities", "priorities above nine count as nine", "PRIO-001")
+def priorities(self: Ready, entry: Entry) -> float:
+    if self.order == "by-priority":
+        return entry.position + min(entry.message.header.priority or 0, self.max_priority, NINE) * BEFORE_ALL_POSITIONS
+    return Ready.rank(self, entry)
+
+
+@changes("widths.octets", "of the octets of a body the lowest sixteen bits count towards a limit", "LEN-005")
+def octets(parts: Parts) -> None:
+    def push(self: Ready, entry: Entry) -> None:
+        Ready.push(self, entry)
+        self.octets -= len(entry.message.body) & ~TWO_OCTETS
+
+    def put_back(self: Ready, entry: Entry) -> None:
+        Ready.put_back(self, entry)
+        self.octets -= len(entry.message.body) & ~TWO_OCTETS
+
+    def pop(self: Ready) -> Entry:
+        entry = Ready.pop(self)
+        self.octets += len(entry.message.body) & ~TWO_OCTETS
+        return entry
+
+    parts.override("ready", push=push, put_back=put_back, pop=pop)
