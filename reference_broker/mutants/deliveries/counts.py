@@ -76,3 +76,12 @@ def purged_one_too_many(self: Queue) -> int:
 )
 def in_an_octet(self: Queue) -> int:
     return Queue.count(self) % 256
+
+
+@replaces("queue.purge", "counts.purge-spares-returned", "a purge spares what was given back", "MODE-008")
+def purge_spares_returned(self: Queue) -> int:
+    kept = [] if self.settings.max_priority else [entry for _, entry in self.ready.returned]
+    count = Queue.purge(self) - len(kept)
+    for entry in kept:
+        self.ready.put_back(entry)
+    return count

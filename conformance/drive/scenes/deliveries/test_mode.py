@@ -144,6 +144,21 @@ def test_what_is_removed_is_counted(stage: Stage) -> None:
             stage.quiesce()
             channel.purge(queue)
             stage.quiesce()
+            _purged_after_a_return(stage)
+
+
+def _purged_after_a_return(stage: Stage) -> None:
+    """Two messages are given back together, and one has never been out."""
+    queue, channel = stocked(stage, 3), stage.channel()
+    for tag in stage.fetch(channel, queue, 2):
+        channel.reject(tag, requeue=True)
+    stage.barrier(channel)
+    channel.declare(queue, passive=True)
+    stage.quiesce()
+    channel.purge(queue)
+    stage.quiesce()
+    channel.declare(queue, passive=True)
+    stage.quiesce()
 
 
 @rule("MODE-009", queue_types=("classic",))
