@@ -111,7 +111,9 @@ def ten(channel: Channel, method: m.BasicConsume) -> None:
     basic.consume(channel, method)
 
 
-@replaces("queue.join", "consuming.eight-served", "of the consumers of a queue eight are served", "QOS-003")
+@replaces(
+    "queue.join", "consuming.eight-served", "of the consumers of a queue eight are served", "QOS-003", "CONSUME-005"
+)
 def eight_served(self: Queue, consumer: Consumer, exclusive: bool) -> None:
     Queue.join(self, consumer, exclusive)
     if len(self.consumers) > EIGHT and consumer in self.ring:

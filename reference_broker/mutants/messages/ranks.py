@@ -46,7 +46,13 @@ def highest_waited_for(self: Queue) -> None:
         self.ring.extend(waiting)
 
 
-@replaces("queue.pump", "ranks.channel-waited-for", "while the highest consumer's channel is full all wait", "QOS-002")
+@replaces(
+    "queue.pump",
+    "ranks.channel-waited-for",
+    "while the highest consumer's channel is full all wait",
+    "QOS-002",
+    "CPRIO-002",
+)
 def channel_waited_for(self: Queue) -> None:
     first = max(self.ring, key=lambda consumer: consumer.priority, default=None) if self.ranked else None
     if first is None or not first.priority or first.no_ack or not first.shared.full():
