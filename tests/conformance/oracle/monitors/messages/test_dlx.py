@@ -203,14 +203,12 @@ LAWFUL = {
     + EMPTY,
     "what it was to come to was emptied": ONWARD + LATER + "90 > purge e \n 90 < purge-ok 1 \n" + ASK_E + EMPTY,
     "it was no key of the second exchange": OTHERWISE + EMPTY,
-    "it expired where it had come to, and went on from there": "@queue e classic \n "
-    "@queue d classic x-message-ttl=1 x-dead-letter-exchange= x-dead-letter-routing-key=e \n "
-    "@queue q classic x-dead-letter-exchange=f \n @route f fanout k d \n @route f fanout other e \n ".replace(
-        "@route f fanout other e", "@exchange g"
+    "it expired where it had come to, and went on from there": OTHERWISE.replace(
+        "@confirming 1",
+        "@queue d classic x-message-ttl=1 x-dead-letter-exchange= x-dead-letter-routing-key=e \n "
+        "90 > bind d f q \n 90 < bind-ok \n @confirming 1",
     )
-    + "@confirming 1 \n @open 2 \n @open 3 \n"
-    + M1
-    + REJECTED,
+    + f"3 < get-ok 1 m1 e {dead(entry('d', 'expired', 1, exchange=['S', 'f'], keys=('q',)), ONCE)}",
     "it was bound after that had died": BOUND_LATER,
     "a restart took the exchange": restarted(""),
     "it goes round by two exchanges": LED + led(2, 1) + ON_AGAIN + led(3, 2),
