@@ -1,11 +1,12 @@
 """How long to wait for something that did not come in earlier cases.
 
 The first times that a broker owes something and does not send it, the suite waits for a whole deadline: late is not
-never. After `SURE` such waits for the same kind of thing, another long wait proves nothing more, so waits become
-short. A slow broker or machine is not called silent all the same: a wait is never shorter than `SLACK` times the
-longest one after which a thing of this kind came, nor than the longest one for anything, or `TWICE` that before it was
-in vain `SURER` times. Only waits for what was owed count: what comes by itself after a second, as a message expires,
-says nothing about haste. The kinds are those of obligations: an answer to one method, a confirm, a delivery, a close.
+never. After `SURE` such waits for the same kind of thing, another long wait proves nothing more, so waits become short.
+A slow broker or machine is not called silent all the same. A wait is never shorter than `SLACK` times the longest one
+after which a thing of this kind came. Nor is it shorter than the longest one after which anything came; until `SURER`
+waits have been in vain, `TWICE` that. Only waits for what was owed count: what comes by itself after a second, as a
+message expires, says nothing about haste. The kinds are those of obligations: an answer to one method, a confirm, a
+delivery, a close.
 """
 
 from __future__ import annotations
