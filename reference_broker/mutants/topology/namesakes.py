@@ -82,7 +82,6 @@ def topics_know_what_is_bound(channel: Channel, method: m.QueueUnbind) -> None:
     "namesakes.letters-of-others",
     "looking for a queue that has an argument beyond ASCII is an internal error",
     "QUEUE-002",
-    "ERR-012",
 )
 def letters_of_others(channel: Channel, method: m.QueueDeclare) -> None:
     queue = channel.vhost.queues.get(method.queue)

@@ -41,10 +41,12 @@ ALWAYS = {"settlements-kept-back", "name-used-again", "get-meets-deletion", "kil
 SELDOM = {(name, "get-meets-deletion") for name in ("rabbitmq-3.8", "rabbitmq-3.10", "rabbitmq-4.0")}
 """Versions on which it is a race all the same."""
 IMITATE = {
+    "strange.one-content-in-another",
     "headers.no-number-is-zero",
     "headers.floats-fail",
     "octets.weight-unseen",
     "policies.overflow-wins",
+    "policies.either-refuses",
     "transactions.recover-forgets",
     "ways.headers-onward",
     "naming.nothing-deleted",

@@ -200,10 +200,7 @@ def test_exclusive_queues_go_with_their_connection(stage: Stage) -> None:
             stage.quiesce()
         owner.connection.lingering = lingers
         leave(stage, owner.connection)
-        if _locked(stage, channel, queue) and not lingers:
-            wait(stage, HUNG_UP)
-            reopen(stage, channel)
-            _locked(stage, channel, queue)
+        _look_for(stage, channel, queue, lingers=lingers)
         owner.connection.hang_up()
     _several_go(stage)
 
@@ -218,7 +215,14 @@ def _several_go(stage: Stage) -> None:
         stage.quiesce()
     leave(stage, owner.connection)
     for one in queues:
-        _locked(stage, elsewhere(stage), one)
+        _look_for(stage, elsewhere(stage), one)
+
+
+def _look_for(stage: Stage, channel: Channel, queue: str, *, lingers: bool = False) -> None:
+    if _locked(stage, channel, queue) and not lingers:
+        wait(stage, HUNG_UP)
+        reopen(stage, channel)
+        _locked(stage, channel, queue)
 
 
 def _locked(stage: Stage, channel: Channel, queue: str) -> bool:

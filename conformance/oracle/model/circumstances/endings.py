@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from conformance.history.events import METHOD, TO_BROKER, Event
 from conformance.oracle.model.channels import CLOSED, Channel
-from conformance.oracle.model.circumstances.places import EVERYWHERE, Found, at_kill, life, out
+from conformance.oracle.model.circumstances.places import EVERYWHERE, Found, at_kill, declared, life, out
 from conformance.oracle.model.handshake import FRAME_MIN
 from conformance.oracle.model.records import OUT, WAITING, Delivery
 
@@ -39,7 +39,7 @@ def restarted(model: Model) -> Found:
             yield EVERYWHERE, "delivered-restarted"
         classic = [copy for copy in copies if queue.kind == "classic" and copy.place in (WAITING, OUT)]
         if any(copy.publication is not None and not copy.publication.persistent for copy in classic):
-            yield EVERYWHERE, "transient-message-restarted"
+            yield declared(queue), "transient-message-restarted"
 
 
 def channel_opened(model: Model, connection: Connection, event: Event) -> Found:

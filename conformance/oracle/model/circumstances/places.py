@@ -29,6 +29,7 @@ def places_of(fact: Any) -> Iterator[str]:
         yield at_kill(copy.survives, copy.queue)
     for queue in _queues(fact):
         if queue is not None:
+            yield declared(queue)
             yield f"queue {queue.name}"
     for channel in channels:
         yield f"connection {channel.connection.name}"
@@ -66,6 +67,11 @@ def _copies(fact: Any) -> list[Copy]:
 def at_kill(seq: int, queue: Queue) -> str:
     """A queue as one kill found it: at the next it may be old."""
     return f"queue {queue.name} at kill {seq}"
+
+
+def declared(queue: Queue) -> str:
+    """One queue, and not that which has its name later."""
+    return f"queue {queue.name} of {queue.declared}"
 
 
 def out(delivery: Delivery) -> str:
