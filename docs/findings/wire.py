@@ -16,6 +16,8 @@ CONTENT = (0, 0)
 CHANNEL_OPEN, CHANNEL_OPEN_OK, CHANNEL_CLOSE, CHANNEL_CLOSE_OK = (20, 10), (20, 11), (20, 40), (20, 41)
 CONNECTION_CLOSE, CONNECTION_CLOSE_OK = (10, 50), (10, 51)
 DECLARE, DECLARE_OK, DELETE, DELETE_OK = (50, 10), (50, 11), (50, 40), (50, 41)
+BIND, BIND_OK = (50, 20), (50, 21)
+EXCHANGE_DECLARE, EXCHANGE_DECLARE_OK, EXCHANGE_DELETE, EXCHANGE_DELETE_OK = (40, 10), (40, 11), (40, 20), (40, 21)
 CONSUME, CONSUME_OK, CANCEL, CANCEL_OK = (60, 20), (60, 21), (60, 30), (60, 31)
 PUBLISH, DELIVER, GET, GET_OK, GET_EMPTY = (60, 40), (60, 60), (60, 70), (60, 71), (60, 72)
 ACK, REJECT, NACK, CONFIRM, CONFIRM_OK = (60, 80), (60, 90), (60, 120), (85, 10), (85, 11)
@@ -191,6 +193,23 @@ class Connection:
     def delete(self, channel: int, queue: str) -> None:
         self.send(method(channel, DELETE, bytes(2) + short(queue) + bytes(1)))
         self.wait(DELETE_OK)
+
+    def exchange(self, channel: int, name: str, kind: str, **arguments: int | str) -> None:
+        """Declares one that is neither durable nor internal."""
+        what = bytes(2) + short(name) + short(kind) + bytes(1) + table(**arguments)
+        self.send(method(channel, EXCHANGE_DECLARE, what))
+        self.wait(EXCHANGE_DECLARE_OK)
+
+    def bind(self, channel: int, queue: str, exchange: str, key: str = "") -> None:
+        what = bytes(2) + short(queue) + short(exchange) + short(key) + bytes(1) + bytes(4)
+        self.send(method(channel, BIND, what))
+        self.wait(BIND_OK)
+
+    def drop(self, channel: int, *exchanges: str) -> None:
+        """Deletes exchanges."""
+        for one in exchanges:
+            self.send(method(channel, EXCHANGE_DELETE, bytes(2) + short(one) + bytes(1)))
+            self.wait(EXCHANGE_DELETE_OK)
 
     def fill(self, channel: int, queue: str, bodies: list[str]) -> None:
         """Publishes on a channel put into confirm mode, and waits until all of it is confirmed."""

@@ -80,6 +80,8 @@ NAMES: Mapping[str, str] = {
     "no-time-beside-consumers": "a message whose time to live is 0 comes to a queue that has a consumer",
     "expires-among-priorities": "a message with a time to live comes into a queue with priorities",
     "killed-young": "the broker is killed when the queue is younger than two seconds",
+    "alternate-after-others": "an exchange that is bound to another one has an alternate",
+    "alternate-of-alternate": "an exchange that is the alternate of another one has an alternate",
     "transient-exchange-restarted": "the broker is restarted when there is a transient exchange",
     "transient-message-restarted": "the broker is restarted when a transient message is in a durable classic queue",
     "delivered-restarted": "the broker is restarted when a client holds a delivery that it has not settled",

@@ -35,6 +35,11 @@ class Explained:
     barred: dict[str, str] = field(default_factory=dict)
     """What keeps it from there, where a binding leads there that does not match, or that is gone."""
 
+    @property
+    def unspoken(self) -> bool:
+        """Does it hang on an empty word, of which no text speaks?"""
+        return EMPTY in self.barred.values() or any(EMPTY in labels for labels in self.reached.values())
+
 
 def explain(topology: Topology, actor: Actor, exchange: str, message: Message) -> Explained | None:
     """The ways of a publish now sent on this channel; None: its route is not certain."""

@@ -36,7 +36,14 @@ TEXTS = 15
 """So many texts of each entry; a text decides only whether the entry's expression matches."""
 CHANCES = 25
 """As often as this, or nearly, a run at depth ci brings the circumstances of a race about, but for the rarest."""
-ALWAYS = {"settlements-kept-back", "name-used-again", "get-meets-deletion", "killed-young", "limited-declares-again"}
+ALWAYS = {
+    "settlements-kept-back",
+    "name-used-again",
+    "get-meets-deletion",
+    "killed-young",
+    "limited-declares-again",
+    "transient-message-restarted",
+}
 """Circumstances in which what is listed happens each time that a client does a certain thing, by what was measured."""
 SELDOM = {(name, "get-meets-deletion") for name in ("rabbitmq-3.8", "rabbitmq-3.10", "rabbitmq-4.0")}
 """Versions on which it is a race all the same."""

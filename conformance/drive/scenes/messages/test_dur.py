@@ -209,7 +209,7 @@ def _filled(stage: Stage, queue: str, what: str) -> None:
 )
 def test_what_is_in_durable_queues(stage: Stage) -> None:
     """Persistent and transient messages, large and small. Some are taken and settled, some are taken and held, one
-    transaction is committed and one is not. After the restart all are taken."""
+    transaction is committed and one is not. After the restart all are taken, and one more message is returned."""
     if stage.around.restart is None:
         return
     things = Things(stage, stage.channel(connection=stage.living()))
@@ -236,6 +236,20 @@ def test_what_is_in_durable_queues(stage: Stage) -> None:
     reader = stage.channel(connection=stage.living())
     for queue, count in kept.items():
         _taken(stage, reader, queue, count)
+        _return_one(stage, queue)
+
+
+def _return_one(stage: Stage, queue: str) -> None:
+    """The queue works as before: what is rejected comes again, and is marked."""
+    channel = stage.channel(connection=stage.living())
+    channel.confirm()
+    stage.quiesce()
+    channel.publish(queue, persistent=True)
+    stage.confirmed(channel)
+    (first,) = stage.fetch(channel, queue)
+    channel.reject(first, requeue=True)
+    stage.quiesce()
+    stage.get(channel, queue, no_ack=True)
 
 
 def _transactions(stage: Stage, queue: str) -> int:

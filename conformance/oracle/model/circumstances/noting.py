@@ -95,8 +95,8 @@ _HANDLERS: Mapping[str, Callable[[Model, Connection, Event], Found]] = {
     "queue.purge": queues.about_queue,
     "queue.bind": queues.queue_bound,
     "queue.unbind": queues.about_queue,
-    "exchange.declare": endings.unopened,
+    "exchange.declare": queues.exchange_declared,
     "exchange.delete": queues.exchange_deleted,
-    "exchange.bind": endings.unopened,
+    "exchange.bind": queues.exchange_bound,
     "exchange.unbind": endings.unopened,
 }

@@ -109,6 +109,22 @@ def queue_deleted(model: Model, connection: Connection, event: Event) -> Found:
                     yield f"connection {one.name}", "cancel-meets-deletion"
 
 
+def exchange_declared(model: Model, connection: Connection, event: Event) -> Found:
+    yield from unopened(model, connection, event)
+    name = (event.args.get("arguments") or {}).get("alternate-exchange")
+    there = model.topology.exchanges.values()
+    alternate = model.topology.exchange(connection.vhost, name) if isinstance(name, str) else None
+    if alternate is not None and (alternate.alternate or any(one.alternate == event.exchange for one in there)):
+        yield EVERYWHERE, "alternate-of-alternate"
+
+
+def exchange_bound(model: Model, connection: Connection, event: Event) -> Found:
+    yield from unopened(model, connection, event)
+    destination = model.topology.exchange(connection.vhost, str(event.args.get("destination")))
+    if destination is not None and destination.alternate:
+        yield EVERYWHERE, "alternate-after-others"
+
+
 def exchange_deleted(model: Model, connection: Connection, event: Event) -> Found:
     yield from unopened(model, connection, event)
     yield from _deletions_meet(model, connection, event)

@@ -12,6 +12,7 @@ from conformance.oracle.monitors.contents.content import address, changed
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import judges
+from conformance.oracle.monitors.topology import route
 
 NOT_FOUND = 404
 
@@ -31,11 +32,11 @@ def returned(fact: Returned, notes: Notes) -> None:
         rule = "CNF-025" if publication.routed else "CNF-008"
         notes.find(rule, event, f"no return of {publication}: it is not mandatory", "basic.return", publication.seq)
         return
-    if publication.routed and not notes.accused and not any(copy.queue.deleted for copy in publication.copies):
+    there = publication.routed and not any(copy.queue.deleted for copy in publication.copies)
+    if there and not notes.accused and not route.hangs_on_match(publication, notes):
         queues = ", ".join(copy.queue.name for copy in publication.copies)
-        notes.find(
-            "CNF-025", event, f"no return of {publication}: it is routed to {queues}", "basic.return", publication.seq
-        )
+        allowed = f"no return of {publication}: it is routed to {queues}"
+        notes.find("CNF-025", event, allowed, "basic.return", publication.seq)
     if publication.resolved:
         notes.find(
             "CNF-009",
@@ -105,6 +106,8 @@ def by_route(fact: Confirmed, notes: Notes) -> None:
 
 def _mandatory(fact: Confirmed, publication: Publication, notes: Notes) -> None:
     if publication.routed is False and not publication.returned:
+        if route.hangs_on_match(publication, notes):
+            return
         notes.find(
             "CNF-009",
             fact.event,

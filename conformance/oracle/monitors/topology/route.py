@@ -21,7 +21,7 @@ from itertools import islice
 from conformance.history.events import TO_BROKER
 from conformance.oracle.model.channels import OPEN
 from conformance.oracle.model.facts import Confirmed, Delivered, FoundEmpty, Missing, Passed
-from conformance.oracle.model.records import PUBLISHED, WAITING, Copy
+from conformance.oracle.model.records import PUBLISHED, WAITING, Copy, Publication
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.topology import TRANSITIONS, Message, explain
@@ -83,6 +83,8 @@ class Way:
     barred: dict[str, str]
     like: tuple[str, str, str]
     """What a match looks at: exchange, key and headers. Messages that are alike in these go the same way."""
+    unspoken: bool
+    """It hangs on an empty word."""
     seen_away: set[str] = field(default_factory=set)
     """Queues that were empty when it had been handled, and to which no way leads."""
     handled: bool = False
@@ -161,7 +163,7 @@ def _way(fact: Passed) -> Way | None:
         return None
     reached = {queue: tuple(labels) for queue, labels in found.reached.items()}
     like = exchange, key, json.dumps(message.headers, sort_keys=True, default=repr)
-    return Way(event.seq, (event.connection, event.channel), reached, found.barred, like)
+    return Way(event.seq, (event.connection, event.channel), reached, found.barred, like, found.unspoken)
 
 
 def of_match(copy: Copy, notes: Notes) -> str:
@@ -172,6 +174,15 @@ def of_match(copy: Copy, notes: Notes) -> str:
         return ""
     labels = way.reached.get(queue, ())
     return "" if ways.MATCHED.isdisjoint(labels) else _rules(labels)[0]
+
+
+def hangs_on_match(publication: Publication, notes: Notes) -> bool:
+    """Is a return, or that none comes, a question of what a binding matches, before it is one of returns? Which of the
+    two it is shows in the queues."""
+    way = notes.memory(Ways).by_message.get(publication.message)
+    if way is None:
+        return False
+    return way.unspoken or any(not ways.MATCHED.isdisjoint(labels) for labels in way.reached.values())
 
 
 @judges(Confirmed)

@@ -36,6 +36,10 @@ CANCELLED = "1 > cancel c1 \n 1 < cancel-ok c1 \n"
 OUT = "@consume 1 q c1 \n 1 < deliver c1 1 m1 q \n"
 
 
+BEHIND = (
+    "@open 1 \n 1 > exchange x fanout alternate-exchange=a \n 1 < exchange-ok \n "
+    "1 > exchange y fanout \n 1 < exchange-ok \n "
+)
 LIMITED = (
     '- permit u / {"configure":".*"} \n u:0 < start \n u:0 > start-ok user=u \n u:0 > enter \n u:0 < entered \n '
     "u:1 > open \n u:1 < open-ok \n "
@@ -93,6 +97,8 @@ ARISES = {
     "long-name-not-ascii": f"@open 1 \n 1 > declare {'ü' * 64} passive",
     "killed-young": "@queue q \n - wait 1 \n - killed",
     "transient-exchange-restarted": "@exchange x \n - restarted stopping",
+    "alternate-after-others": BEHIND + "1 > bind-exchange x y",
+    "alternate-of-alternate": BEHIND + "1 > exchange z fanout alternate-exchange=x",
     "transient-message-restarted": "@queue q classic durable \n @stock q m1 \n - restarted stopping",
     "delivered-restarted": "@queue q durable \n @stock q m1 \n @hold 1 q m1 \n - restarted stopping",
     "binding-without-value": "@queue q \n @route x headers - q ink=void",
@@ -174,6 +180,8 @@ MISSES = {
     "last-queue-elsewhere": "@queue q \n @open 1 \n d:1 > open \n d:1 < open-ok \n d:1 > purge",
     "killed-young": "@queue q \n - wait 3 \n - killed",
     "transient-exchange-restarted": "@exchange x \n - restarted started",
+    "alternate-after-others": BEHIND + "1 > bind-exchange y x",
+    "alternate-of-alternate": BEHIND + "1 > exchange z fanout alternate-exchange=y",
     "transient-message-restarted": "@queue q quorum durable \n @stock q m1 \n - restarted stopping",
     "delivered-restarted": "@queue q durable \n @stock q m1 \n - restarted stopping",
     "binding-without-value": "@queue q \n @route x headers - q ink=red",

@@ -254,3 +254,25 @@ def test_what_was_settled_may_be_back_after_a_crash(play) -> None:
     settled = KEPT.replace("    - killed", HELD + "2 > ack 1 \n @barrier 2 \n - killed")
     assert play(settled + AFTER + "d:2 < get-ok 1 m1 q persistent").broken == []
     assert play(settled.replace("- killed", "") + AFTER + "d:2 < get-ok 1 m1 q persistent").broken != []
+
+
+@pytest.mark.parametrize(
+    ("binding", "publish", "answer", "broken"),
+    [
+        ("topic *", "a.b", "1 < ack 1", ["CNF-009"]),
+        ("topic *", "a.", "1 < ack 1", []),
+        ("direct a.b", "a.b", "1 < return a.b m1 exchange=x", ["CNF-025"]),
+        ("topic a.*", "a.b", "1 < return a.b m1 exchange=x", []),
+        ("topic a.*", "a.", "1 < return a. m1 exchange=x", []),
+    ],
+)
+def test_a_return_says_nothing_of_returns_where_a_match_is_at_stake(
+    play,
+    binding: str,
+    publish: str,
+    answer: str,
+    broken: list[str],
+) -> None:
+    """CNF-009, CNF-025: what the queue then holds tells which rule of routes is broken; of empty words no text speaks."""
+    bound = f"@queue q \n @route x {binding} q \n @confirming 1 \n"
+    assert play(f"{bound} 1 > publish {publish} m1 exchange=x mandatory \n {answer}").broken == broken
