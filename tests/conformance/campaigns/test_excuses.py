@@ -43,6 +43,9 @@ ALWAYS = {
     "killed-young",
     "limited-declares-again",
     "transient-message-restarted",
+    "alternate-after-others",
+    "alternate-of-alternate",
+    "long-queue-name",
 }
 """Circumstances in which what is listed happens each time that a client does a certain thing, by what was measured."""
 SELDOM = {(name, "get-meets-deletion") for name in ("rabbitmq-3.8", "rabbitmq-3.10", "rabbitmq-4.0")}

@@ -14,6 +14,7 @@ from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import confirming
 from conformance.drive.stage import Stage
 
+EXCHANGE, KEY = "x-dead-letter-exchange", "x-dead-letter-routing-key"
 SHORT, LONG = 100, 60_000
 """Milliseconds."""
 ARRIVED, TURN = 1.3, 0.4
@@ -26,7 +27,7 @@ RECORD = ("x-death", "S", b"of old")
 def _to(queue: str, **more: object) -> dict[str, object]:
     """Arguments of a queue whose dead letters go to this one."""
     named = {name.replace("_", "-"): value for name, value in more.items()}
-    return {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": queue, **named}
+    return {EXCHANGE: "", KEY: queue, **named}
 
 
 def _expires(stage: Stage) -> bool:
@@ -125,13 +126,13 @@ def test_its_address(stage: Stage) -> None:
     exchange = stage.exchange(grave)
     for arguments in (
         _to(grave),
-        {"x-dead-letter-exchange": exchange},
-        {"x-dead-letter-exchange": exchange, "x-dead-letter-routing-key": "dead"},
+        {EXCHANGE: exchange},
+        {EXCHANGE: exchange, KEY: "dead"},
     ):
         queue = stage.queue(arguments)
         _sent(stage, queue)
         _reject(stage, holder, queue)
-    queue = stage.queue({"x-dead-letter-exchange": ""})
+    queue = stage.queue({EXCHANGE: ""})
     sender = confirming(stage)
     sender.publish(grave, exchange=stage.exchange(queue))
     stage.confirmed(sender)
@@ -225,7 +226,7 @@ def test_more_keys(stage: Stage) -> None:
     grave, holder = stage.queue(), stage.channel()
     exchange = stage.exchange(grave)
     headers = values.table({"CC": ["amqpconf.nobody"], "BCC": ["amqpconf.none"]})
-    for arguments in (_to(grave), {"x-dead-letter-exchange": exchange}):
+    for arguments in (_to(grave), {EXCHANGE: exchange}):
         queue = stage.queue(arguments)
         _sent(stage, queue, headers=headers)
         _reject(stage, holder, queue)
@@ -287,22 +288,26 @@ def _late(stage: Stage) -> None:
 @rule("DLX-014", queue_types=("classic",))
 @pytest.mark.parametrize("kind", ["fanout", "headers"])
 def test_over_more_exchanges(stage: Stage, kind: str) -> None:
-    """To two queues that are bound to it, on over a second exchange, and from there to an alternate one, where nothing
-    matches."""
+    """Two queues are bound to it, and a second exchange: there a key of its own matches, or else that has an alternate.
+    Another exchange has nothing but an alternate."""
     red = {"x-match": "all", "ink": "red"} if kind == "headers" else {}
-    last = stage.exchange(*(graves := [stage.queue() for _ in "12345"])[:1])
-    second = stage.exchange(graves[1], kind="direct", key="never", arguments={"alternate-exchange": last})
-    first = stage.exchange(kind=kind)
-    for grave in graves[2:4]:
+    graves = [stage.queue() for _ in "123456"]
+    known, last, spare = graves[0], stage.exchange(graves[1]), stage.exchange(graves[2])
+    second = stage.exchange(known, kind="direct", key="known", arguments={"alternate-exchange": last})
+    first, bare = stage.exchange(kind=kind), stage.exchange(kind="direct", arguments={"alternate-exchange": spare})
+    for grave in graves[3:5]:
         stage.bind(grave, first, "", red)
     channel = stage.channel()
     channel.bind_exchange(second, first, "", red)
+    channel.bind_exchange(second, first, "known", red)
     stage.quiesce()
-    queue, publisher = stage.queue({"x-dead-letter-exchange": first}), confirming(stage)
-    publisher.publish(queue, 2, properties={"headers": values.table({"ink": "red"})})
-    stage.confirmed(publisher)
-    for tag in stage.fetch(channel, queue, 2):
-        channel.reject(tag, requeue=False)
-    stage.barrier(channel)
+    dying = [stage.queue(one) for one in ({EXCHANGE: first}, {EXCHANGE: first, KEY: "known"}, {EXCHANGE: bare})]
+    publisher = confirming(stage)
+    for queue in dying:
+        publisher.publish(queue, 2, properties={"headers": values.table({"ink": "red"})})
+        stage.confirmed(publisher)
+        for tag in stage.fetch(channel, queue, 2):
+            channel.reject(tag, requeue=False)
+        stage.barrier(channel)
     wait(stage, ARRIVED)
-    _look(stage, *graves, gets=3)
+    _look(stage, *graves, gets=5)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model import requesting
 from conformance.oracle.model.channels import CANCELLING
+from conformance.oracle.model.circumstances import alternates
 from conformance.oracle.model.circumstances.endings import outstanding, unopened
 from conformance.oracle.model.circumstances.places import EVERYWHERE, Found, life, on
 from conformance.oracle.topology import meeting
@@ -79,6 +80,9 @@ def queue_bound(model: Model, connection: Connection, event: Event) -> Found:
     yield from about_queue(model, connection, event)
     if None in (event.args.get("arguments") or {}).values():
         yield f"queue {event.queue}", "binding-without-value"
+    exchange = model.topology.exchange(connection.vhost, event.exchange or "")
+    for name in alternates.roles(model.topology, exchange) if exchange is not None else ():
+        yield f"queue {event.queue}", name
 
 
 def got(model: Model, connection: Connection, event: Event) -> Found:
@@ -107,22 +111,6 @@ def queue_deleted(model: Model, connection: Connection, event: Event) -> Found:
                 if consumer.state == CANCELLING:
                     yield life(channel), "cancel-meets-deletion"
                     yield f"connection {one.name}", "cancel-meets-deletion"
-
-
-def exchange_declared(model: Model, connection: Connection, event: Event) -> Found:
-    yield from unopened(model, connection, event)
-    name = (event.args.get("arguments") or {}).get("alternate-exchange")
-    there = model.topology.exchanges.values()
-    alternate = model.topology.exchange(connection.vhost, name) if isinstance(name, str) else None
-    if alternate is not None and (alternate.alternate or any(one.alternate == event.exchange for one in there)):
-        yield EVERYWHERE, "alternate-of-alternate"
-
-
-def exchange_bound(model: Model, connection: Connection, event: Event) -> Found:
-    yield from unopened(model, connection, event)
-    destination = model.topology.exchange(connection.vhost, str(event.args.get("destination")))
-    if destination is not None and destination.alternate:
-        yield EVERYWHERE, "alternate-after-others"
 
 
 def exchange_deleted(model: Model, connection: Connection, event: Event) -> Found:

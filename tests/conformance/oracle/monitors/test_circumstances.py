@@ -37,7 +37,7 @@ OUT = "@consume 1 q c1 \n 1 < deliver c1 1 m1 q \n"
 
 
 BEHIND = (
-    "@open 1 \n 1 > exchange x fanout alternate-exchange=a \n 1 < exchange-ok \n "
+    "@queue q \n @exchange a q \n @open 1 \n 1 > exchange x fanout alternate-exchange=a \n 1 < exchange-ok \n "
     "1 > exchange y fanout \n 1 < exchange-ok \n "
 )
 LIMITED = (

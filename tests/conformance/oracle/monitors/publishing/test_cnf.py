@@ -273,6 +273,6 @@ def test_a_return_says_nothing_of_returns_where_a_match_is_at_stake(
     answer: str,
     broken: list[str],
 ) -> None:
-    """CNF-009, CNF-025: what the queue then holds tells which rule of routes is broken; of empty words no text speaks."""
+    """CNF-009, CNF-025: what the queue then holds tells which rule is broken. Of empty words no text speaks."""
     bound = f"@queue q \n @route x {binding} q \n @confirming 1 \n"
     assert play(f"{bound} 1 > publish {publish} m1 exchange=x mandatory \n {answer}").broken == broken
