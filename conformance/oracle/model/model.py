@@ -55,6 +55,7 @@ from conformance.oracle.model.owed import (
     DELIVERY,
     HANDSHAKE,
     HARD_CLOSE,
+    IN_TURN,
     NOTICE,
     Obligation,
     owed_by,
@@ -116,6 +117,7 @@ class Model:
             if connection.torn:
                 return ()
         if event.direction != TO_BROKER:
+            connection.hushed = False
             if self.settings.timed:
                 timeouts.read(connection, event)
             return self._receive(connection, event)
@@ -327,6 +329,7 @@ class Model:
         if event.args.get("for") == "timeouts":
             yield from timeouts.overdue(self, event)
             return
+        hushed = {name for name, one in self.connections.items() if one.hushed}
         for obligation, channel, consumer in list(owed_by(self.connections.values())):
             fact = Unanswered(event, obligation, channel, consumer=consumer)
             if channel is not None:
@@ -335,7 +338,9 @@ class Model:
             connection = self.connections[obligation.connection]
             fact.unread = connection.erred_after_close()
             fact.connection_error, fact.claims = connection.error, connection.handshake.claims.get(obligation.what, ())
-            yield from crash.unrecovered(fact) if self.killed else (fact,)
+            if obligation.connection not in hushed:
+                yield from crash.unrecovered(fact) if self.killed else (fact,)
+            connection.hushed |= obligation.kind in IN_TURN
             self._give_up(fact)
 
     def _give_up(self, fact: Unanswered) -> None:

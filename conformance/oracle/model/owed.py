@@ -17,6 +17,8 @@ from conformance.oracle.model.records import RELEASED, Copy
 REPLY, CLOSE, HARD_CLOSE, CONFIRM, DELIVERY = "reply", "channel.close", "connection.close", "confirm", "delivery"
 CLOSE_OK, BLOCKING = "connection.close-ok", "connection.blocked"
 NOTICE, HANDSHAKE = "notice", "handshake"
+IN_TURN = frozenset({REPLY, CLOSE, HARD_CLOSE})
+"""What the broker owes to a method, and sends before it reads on in that channel."""
 
 
 @dataclass(frozen=True, slots=True)

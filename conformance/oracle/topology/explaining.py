@@ -34,11 +34,8 @@ class Explained:
     """All ways that lead there."""
     barred: dict[str, str] = field(default_factory=dict)
     """What keeps it from there, where a binding leads there that does not match, or that is gone."""
-
-    @property
-    def unspoken(self) -> bool:
-        """Does it hang on an empty word, of which no text speaks?"""
-        return EMPTY in self.barred.values() or any(EMPTY in labels for labels in self.reached.values())
+    unspoken: bool = False
+    """An empty word was met on the way, of which no text speaks."""
 
 
 def explain(topology: Topology, actor: Actor, exchange: str, message: Message) -> Explained | None:
@@ -67,15 +64,17 @@ class _Walk:
         matched = False
         for binding in exchange.bindings:
             way = way_of(exchange, binding, self._message.key)
+            self.result.unspoken |= way == EMPTY
             matches = MATCHERS[exchange.kind](binding.key, binding.arguments, self._message)
             if matches and binding.stands_for(self._actor):
                 matched = True
                 self._take(binding, (*ways, way, *self._beside(exchange, binding)))
             elif binding.to.there_for(self._actor) and isinstance(binding.to, NamedQueue):
                 why = gone_of(exchange, binding) if matches else ONWARD if ONWARD in ways else way
+                why = EMPTY if EMPTY in (*ways, way) else why
                 self.result.barred.setdefault(binding.to.name, why)
             elif binding.to.there_for(self._actor) and matches:
-                self._bar(binding.to, UNTIED)
+                self._bar(binding.to, EMPTY if EMPTY in (*ways, way) else UNTIED)
             elif matches:
                 self._outlive(binding)
             elif binding.to.there_for(self._actor) and binding.stands_for(self._actor):

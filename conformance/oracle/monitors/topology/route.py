@@ -54,6 +54,7 @@ ELSEWHERE = "ROUTE-015"
 """A queue gets nothing from an exchange to which it was never bound."""
 ALL_RULES = (*RULES.values(), ELSEWHERE)
 NEAREST = (
+    ways.EMPTY,
     ways.LEFT,
     ways.KEPT,
     ways.APART,
@@ -84,7 +85,7 @@ class Way:
     like: tuple[str, str, str]
     """What a match looks at: exchange, key and headers. Messages that are alike in these go the same way."""
     unspoken: bool
-    """It hangs on an empty word."""
+    """An empty word was met on its way."""
     seen_away: set[str] = field(default_factory=set)
     """Queues that were empty when it had been handled, and to which no way leads."""
     handled: bool = False
