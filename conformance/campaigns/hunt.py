@@ -77,11 +77,11 @@ class _Caught(BaseException):
     """Ends a play at once; no Exception, because Hypothesis would shrink it."""
 
 
-def hunt(named: Sequence[str], bench: Bench) -> Trail:
-    """Plays until a named rule breaks, or all is played."""
+def hunt(named: Sequence[str], bench: Bench, *, by: Sequence[str] = ()) -> Trail:
+    """Plays what is there for them, or for the rules in `by`, until a named rule breaks, or all is played."""
     trail, begin = Trail(), time.monotonic()
     try:
-        for play in plays_for(named, bench.profile, bench.depth):
+        for play in plays_for(by or named, bench.profile, bench.depth):
             _track(play, named, bench, trail)
     except _Caught:
         pass

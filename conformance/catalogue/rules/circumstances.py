@@ -80,6 +80,7 @@ NAMES: Mapping[str, str] = {
     "no-time-beside-consumers": "a message whose time to live is 0 comes to a queue that has a consumer",
     "expires-among-priorities": "a message with a time to live comes into a queue with priorities",
     "killed-young": "the broker is killed when the queue is younger than two seconds",
+    "priorities-under-channel-limit": "consumers of a queue have priorities, and a channel of theirs a limit",
     "alternate-after-others": "an exchange that is bound to another one has an alternate",
     "alternate-of-alternate": "an exchange that is the alternate of another one has an alternate",
     "transient-exchange-restarted": "the broker is restarted when there is a transient exchange",

@@ -71,8 +71,8 @@ class Connection:
     heard_at: int = 0
     """The time of the client's last frame."""
     hushed: bool = False
-    """Something that the broker owed did not come, and it has sent nothing since: what does not come after that either is
-    the same fault."""
+    """Something that the broker owed did not come, and it has sent nothing since: what else does not come is the same
+    fault."""
     read_at: int = 0
     """The time of the broker's last frame, where timeouts are the subject."""
     looked_at: int = 0

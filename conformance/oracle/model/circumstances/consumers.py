@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model import requesting
-from conformance.oracle.model.channels import CLOSED, Channel
+from conformance.oracle.model.channels import CLOSED, Channel, Consumer
 from conformance.oracle.model.circumstances.endings import deadlines, unopened
 from conformance.oracle.model.circumstances.places import EVERYWHERE, Found, life, on
 from conformance.oracle.model.circumstances.queues import nameless
@@ -34,6 +34,15 @@ def consumed(model: Model, connection: Connection, event: Event) -> Found:
         yield from on(channel, "tag-taken")
     elif channel.consumers:
         yield life(channel), "channel-shared"
+    ranked, limited = "x-priority" in (event.args.get("arguments") or {}), channel.shared.count > 0
+    beside = _consumers_of(model, event.queue or "") if ranked or limited else []
+    if (ranked or any(one.rank for _, one in beside)) and (limited or any(other.shared.count for other, _ in beside)):
+        yield f"queue {event.queue}", "priorities-under-channel-limit"
+
+
+def _consumers_of(model: Model, queue: str) -> list[tuple[Channel, Consumer]]:
+    channels = [channel for connection in model.connections.values() for channel in connection.channels.values()]
+    return [(channel, one) for channel in channels for one in channel.consumers.values() if one.queue == queue]
 
 
 def cancelled(model: Model, connection: Connection, event: Event) -> Found:
@@ -71,7 +80,10 @@ def limited(model: Model, connection: Connection, event: Event) -> Found:
         yield life(channel), "limit-changed"
     if "global" not in event.flags and channel.shared.count:
         yield life(channel), "limit-after-channel-limit"
-    elif "global" in event.flags and (
+    for consumer in channel.consumers.values() if "global" in event.flags and count else ():
+        if any(one.rank for _, one in _consumers_of(model, consumer.queue)):
+            yield f"queue {consumer.queue}", "priorities-under-channel-limit"
+    if "global" in event.flags and (
         channel.getting or any(one.consumer_tag is None for one in channel.unacked.values())
     ):
         yield life(channel), "channel-limit-after-gets"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from conformance.history.events import END, KILLED, MALFORMED, RESTARTED, RIGHTS, Event
 from conformance.oracle.model import narrow
-from conformance.oracle.model.circumstances import alternates, consumers, contents, endings, queues
+from conformance.oracle.model.circumstances import consumers, contents, endings, further, queues
 from conformance.oracle.model.circumstances.places import EVERYWHERE, Found, life, on, places_of
 from conformance.oracle.model.facts import Fact
 
@@ -95,8 +95,8 @@ _HANDLERS: Mapping[str, Callable[[Model, Connection, Event], Found]] = {
     "queue.purge": queues.about_queue,
     "queue.bind": queues.queue_bound,
     "queue.unbind": queues.about_queue,
-    "exchange.declare": alternates.exchange_declared,
+    "exchange.declare": further.exchange_declared,
     "exchange.delete": queues.exchange_deleted,
-    "exchange.bind": alternates.exchange_bound,
+    "exchange.bind": further.exchange_bound,
     "exchange.unbind": endings.unopened,
 }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model import requesting
 from conformance.oracle.model.channels import CANCELLING
-from conformance.oracle.model.circumstances import alternates
+from conformance.oracle.model.circumstances import further
 from conformance.oracle.model.circumstances.endings import outstanding, unopened
 from conformance.oracle.model.circumstances.places import EVERYWHERE, Found, life, on
 from conformance.oracle.topology import meeting
@@ -81,7 +81,7 @@ def queue_bound(model: Model, connection: Connection, event: Event) -> Found:
     if None in (event.args.get("arguments") or {}).values():
         yield f"queue {event.queue}", "binding-without-value"
     exchange = model.topology.exchange(connection.vhost, event.exchange or "")
-    for name in alternates.roles(model.topology, exchange) if exchange is not None else ():
+    for name in further.roles(model.topology, exchange) if exchange is not None else ():
         yield f"queue {event.queue}", name
 
 

@@ -36,6 +36,7 @@ CANCELLED = "1 > cancel c1 \n 1 < cancel-ok c1 \n"
 OUT = "@consume 1 q c1 \n 1 < deliver c1 1 m1 q \n"
 
 
+RANKED = "@queue q \n @open 1 \n 1 > qos 1 {} \n 1 < qos-ok \n 1 > consume q c1 x-priority=2"
 BEHIND = (
     "@queue q \n @exchange a q \n @open 1 \n 1 > exchange x fanout alternate-exchange=a \n 1 < exchange-ok \n "
     "1 > exchange y fanout \n 1 < exchange-ok \n "
@@ -97,6 +98,7 @@ ARISES = {
     "long-name-not-ascii": f"@open 1 \n 1 > declare {'ü' * 64} passive",
     "killed-young": "@queue q \n - wait 1 \n - killed",
     "transient-exchange-restarted": "@exchange x \n - restarted stopping",
+    "priorities-under-channel-limit": RANKED.format("global"),
     "alternate-after-others": BEHIND + "1 > bind-exchange x y",
     "alternate-of-alternate": BEHIND + "1 > exchange z fanout alternate-exchange=x",
     "transient-message-restarted": "@queue q classic durable \n @stock q m1 \n - restarted stopping",
@@ -180,6 +182,7 @@ MISSES = {
     "last-queue-elsewhere": "@queue q \n @open 1 \n d:1 > open \n d:1 < open-ok \n d:1 > purge",
     "killed-young": "@queue q \n - wait 3 \n - killed",
     "transient-exchange-restarted": "@exchange x \n - restarted started",
+    "priorities-under-channel-limit": RANKED.format(""),
     "alternate-after-others": BEHIND + "1 > bind-exchange y x",
     "alternate-of-alternate": BEHIND + "1 > exchange z fanout alternate-exchange=y",
     "transient-message-restarted": "@queue q quorum durable \n @stock q m1 \n - restarted stopping",

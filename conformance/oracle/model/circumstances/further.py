@@ -1,6 +1,6 @@
-"""Circumstances of alternate exchanges that stand behind others.
+"""Circumstances of exchanges that stand behind others: bound to them, or as their alternates.
 
-What comes of them shows in the queues of the alternate exchange: they are noted there, at the last of the declarations
+What comes of them shows in the queues of the exchange further on: they are noted there, at the last of the declarations
 and bindings that bring them about.
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from conformance.oracle.model.connections import Connection
     from conformance.oracle.model.model import Model
 
-AFTER, TWICE = "alternate-after-others", "alternate-of-alternate"
+AFTER, TWICE, VOID = "alternate-after-others", "alternate-of-alternate", "binding-without-value"
 ALTERNATE = "alternate-exchange"
 
 
@@ -31,6 +31,8 @@ def roles(topology: Topology, exchange: Exchange) -> Iterator[str]:
     names = {one.name for one in before}
     if before and (exchange.alternate or any(one.alternate in names for one in there)):
         yield TWICE
+    if any(binding.to is exchange and None in binding.arguments.values() for one in there for binding in one.bindings):
+        yield VOID
 
 
 def exchange_declared(model: Model, connection: Connection, event: Event) -> Found:
@@ -49,6 +51,8 @@ def exchange_declared(model: Model, connection: Connection, event: Event) -> Fou
 def exchange_bound(model: Model, connection: Connection, event: Event) -> Found:
     yield from unopened(model, connection, event)
     destination = model.topology.exchange(connection.vhost, str(event.args.get("destination")))
+    if None in (event.args.get("arguments") or {}).values():
+        yield from _in_queues(destination, VOID)
     if destination is not None and destination.alternate:
         yield from _in_queues(model.topology.exchange(connection.vhost, destination.alternate), AFTER)
 
