@@ -177,3 +177,19 @@ def test_what_a_refusal_was_not_about_is_known_as_before(play) -> None:
     """BIND-002: y was deleted as well, and nobody has asked for it."""
     other = "@exchange y \n 90 > unexchange y \n 90 < unexchange-ok \n 1 > bind q y key \n 1 < bind-ok"
     assert play("@queue q \n" + FOUND + other).broken == ["EXCH-001", "BIND-002"]
+
+
+HUSHED = "@queue q \n @open 1 \n @open 2 \n 1 > declare q exclusive \n - deadline replies \n"
+
+
+def test_a_refusal_that_does_not_come_hushes_its_connection(play) -> None:
+    """QUEUE-006: LavinMQ sends no refusal that names a queue of many octets, and reads nothing on that connection after
+    that. What is asked there next breaks no rule; what is asked elsewhere does, and so does what is asked after an
+    answer."""
+    assert play(HUSHED).broken == ["QUEUE-006"]
+    silent = "{} > qos 1 \n - deadline replies"
+    assert play(HUSHED + silent.format(2)).broken == ["QUEUE-006"]
+    heard = "2 > purge q \n 2 < purge-ok 0 \n"
+    assert play(HUSHED + heard + silent.format(2)).broken == ["QUEUE-006", "QOS-024"]
+    elsewhere = "d:1 > open \n d:1 < open-ok \n"
+    assert play(HUSHED + elsewhere + silent.format("d:1")).broken == ["QUEUE-006", "QOS-024"]
