@@ -144,7 +144,7 @@ def test_the_words_of_an_entry_are_excused_in_its_circumstances_alone(
 
 
 @pytest.mark.parametrize("one", RACES, ids=called)
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 def test_a_race_that_shows_each_time_is_no_race(one: tuple[str, Deviation]) -> None:
     name, entry = one
     assert entry.at_most is not None
@@ -245,7 +245,7 @@ def test_a_broker_that_errs_elsewhere_is_found_beside_what_is_listed_of_lavinmq(
         "deadletters.limit-of-octets",
     ],
 )
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 def test_what_is_listed_of_lavinmq_is_excused(mutant: str) -> None:
     """Or the test above would show nothing."""
     with embedded("documented", 0, "smoke", [mutant], deadline=1.0) as bench:

@@ -154,7 +154,7 @@ BY_MACHINES_ONLY = {"expiry.revived-for-a-moment"}  # tests/reference_broker/tes
 
 
 @pytest.mark.parametrize("name", sorted(MUTANTS.keys() - BY_MACHINES_ONLY))
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 def test_a_mutant_is_caught_by_the_scene_of_its_rule(name: str) -> None:
     wanted = [rule for rule in MUTANTS[name].rules if rule in BY_RULE]
     assert wanted, "none of its rules has a scene"

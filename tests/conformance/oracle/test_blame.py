@@ -42,7 +42,7 @@ def accused(name: str) -> set[str]:
 
 
 @pytest.mark.parametrize("name", [name for name in MUTANTS if crc32(name.encode()) % EVERY == 0])
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 def test_a_wrong_broker_is_accused_of_little_more_than_what_is_wrong(name: str) -> None:
     tries = (accused(name) for _ in range(3))  # silence while the machine stands still is no finding: once more then
     found = next(filter(None, tries), set[str]())
@@ -51,7 +51,7 @@ def test_a_wrong_broker_is_accused_of_little_more_than_what_is_wrong(name: str) 
 
 
 @pytest.mark.parametrize("every", [2 * EVERY, pytest.param(EVERY, marks=pytest.mark.long)])
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 def test_machines_accuse_wrong_brokers_of_little_more(every: int) -> None:
     """They do everything at once, and so meet most of what follows from a fault."""
     names = traces.mutants(every)

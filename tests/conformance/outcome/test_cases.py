@@ -130,7 +130,7 @@ def result(rule: str) -> RuleResult:
 
 
 @pytest.mark.parametrize("mutant", SAMPLE)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_each_script_of_a_case_tells_the_wrong_broker_from_a_right_one(mutant: str, tmp_path: Path) -> None:
     case, rule = case_of(mutant)
     scripts, absent = cases.scripts_of(rule, case)

@@ -32,7 +32,8 @@ NODES, QUEUES, MANY = 4, 3, 40
 SWEPT = 60
 """So many gets empty a queue, or leave it."""
 ANY_VALUE = 7
-DEATHS, DEAD = "deaths", "x-dead-letter-exchange"
+DEATHS, EMPTY_WORDS = "deaths", "empty words"
+DEAD = "x-dead-letter-exchange"
 ARRIVED = 1.3
 """Seconds after which a dead letter has certainly come."""
 BURIALS, FEW_BURIALS = 6, 1
@@ -92,6 +93,10 @@ class Network(World):
         self.channels[0].declare_exchange(node.name, node.kind, arguments=node.about)
         self.stage.quiesce()
 
+    def words(self, drawn: Words) -> Words:
+        """Empty ones only in some histories, for no text speaks of them: where they are, less is claimed."""
+        return drawn if EMPTY_WORDS in self.shape.lot.traits else tuple(one or "c" for one in drawn)
+
     def untie(self, name: str) -> None:
         """What led there, or away from there, does so no more."""
         gone = next((place for place, one in enumerate(self.nodes) if one.name == name), None)
@@ -121,7 +126,7 @@ class Bind:
         source = net.node(self.source)
         onward = self.onward and world.stage.offers("exchange.bind")
         to = net.node(self.to).name if onward else world.queue(self.to)
-        key = ".".join(self.words * (1 if "#" in self.words else self.repeated))
+        key = ".".join(net.words(self.words) * (1 if "#" in self.words else self.repeated))
         arguments = dict(self.headers) if source.kind == "headers" else {}
         if arguments and self.form and (self.form in ("all", "any") or world.stage.offers("x-match all-with-x")):
             arguments["x-match"] = self.form
@@ -226,7 +231,7 @@ class Post:
         net, channel = network(world), world.channel(self.channel)
         tie = net.ties[self.aim % len(net.ties)] if net.ties else None
         at = net.node(self.source if tie is None or self.away else tie.source)
-        key, headers = self.key_for(tie), self.headers_for(tie)
+        key, headers = self.key_for(net, tie), self.headers_for(tie)
         if self.copies and world.stage.offers("sender-selected distribution"):
             more = [*(f"nobody.{number}" for number in range(self.copies - 1)), key]
             headers |= {"CC" if self.copies % 2 else "BCC": more}
@@ -234,10 +239,11 @@ class Post:
         properties = {"headers": values.table(headers)} if headers else {}
         channel.publish(key, exchange=at.name, mandatory=True, properties=properties)
 
-    def key_for(self, tie: Tie | None) -> str:
+    def key_for(self, net: Network, tie: Tie | None) -> str:
         words: list[str] = []
         for word in (tie.key if tie is not None else "a").split("."):
-            words += self.fill if word == "#" else self.fill[:1] or ("",) if word == "*" else [word]
+            some = self.fill if word == "#" else self.fill[:1] or ("",)
+            words += net.words(some) if word in ("#", "*") else [word]
         if self.twist == "longer":
             words.append("b")
         elif self.twist == "shorter":
@@ -292,7 +298,7 @@ class Bury:
         net.deaths -= 1
         tie = net.ties[self.post.aim % len(net.ties)]
         at = net.node(self.post.source if self.post.away else tie.source)
-        key, headers = self.post.key_for(tie), self.post.headers_for(tie)
+        key, headers = self.post.key_for(net, tie), self.post.headers_for(tie)
         about = {DEAD: at.name} | ({"x-dead-letter-routing-key": key} if self.own_key else {})
         queue, channel = stage.queue(about), world.channel(0)
         channel.publish(queue, mandatory=True, properties={"headers": values.table(headers)} if headers else {})
@@ -405,6 +411,6 @@ def commands(profile: Profile, queue_type: str) -> Alphabet:
     )
 
 
-LOTS = st.sampled_from((Lot(), Lot(), Lot(frozenset({DEATHS}))))
+LOTS = st.sampled_from((Lot(), Lot(), Lot(frozenset({EMPTY_WORDS})), Lot(frozenset({DEATHS}))))
 """Where dead letters may come into any queue, less is certain of all others."""
 ROUTES = search.Machine("routes", commands, (QUEUES,), Network, wide=(1,), small=True, times=2, lots=LOTS)

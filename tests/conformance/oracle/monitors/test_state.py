@@ -73,7 +73,7 @@ def resumed(history: list[Event], cuts: set[int]) -> Judge:
 
 
 @pytest.mark.parametrize("times", [2, pytest.param(8, marks=pytest.mark.long)])
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 def test_taken_up_again_it_judges_as_if_nothing_had_happened(histories: list[list[Event]], times: int) -> None:
     chance, broken = random.Random(7), set()
     for history in histories:

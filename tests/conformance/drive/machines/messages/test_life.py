@@ -113,14 +113,14 @@ def test_a_right_broker_is_not_blamed(scheduler: Scheduler) -> None:
 
 
 @pytest.mark.parametrize("dialect", ["rabbitmq-3.8", "rabbitmq-4.3"])
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 def test_nor_is_one_that_speaks_a_dialect(dialect: str) -> None:
     bench = Bench(Target.parse("amqp://127.0.0.1"), profiles.load(dialect), Around(None, None), 1.0)
     assert [*bench.damning(run(examples=12, dialect=dialect).judgement, "classic")] == []
 
 
 @pytest.mark.parametrize(("theme", "rules"), THEMES.items())
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 def test_a_history_about_one_thing_shows_much_of_it(theme: str, rules: set[str]) -> None:
     judgement = run(examples=16, theme=theme, managed=True).judgement
     assert judgement.findings == []
@@ -144,7 +144,7 @@ def test_without_the_management_api_no_policy_is_set() -> None:
         ("policies.untrimmed", "POLICY-008", RULED),
     ],
 )
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 def test_a_wrong_one_is_found_by_what_a_history_is_about(
     mutant: str, rule: str, theme: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,7 +163,7 @@ def test_a_wrong_one_is_found_by_what_a_history_is_about(
         ("aging.immortal-once-seen", "TTL-007"),
     ],
 )
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 def test_a_wrong_one_is_found(mutant: str, rule: str, until: Until, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(campaign, "SHRINK_SECONDS", 0.2)
     monkeypatch.setattr(search, "MOST_BROKEN", 3)
@@ -188,7 +188,7 @@ def never_expires(queue: Queue) -> None:
 
 
 @pytest.mark.parametrize(("spoil", "family"), [(None, ""), (deaths_forgotten, "DLX"), (never_expires, "TTL")])
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 def test_what_a_restart_meets(
     spoil: Callable[[Queue], None] | None, family: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -238,7 +238,7 @@ def test_time_passes_in_lockstep_alone() -> None:
 
 
 @pytest.mark.parametrize(("profile", "there"), [("documented", True), ("rabbitmq-3.10", False), ("rabbitmq-4.3", True)])
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 def test_what_a_version_does_not_survive_is_left_out(profile: str, there: bool) -> None:
     lot = Lot(frozenset({SINGLE}), ((("x-single-active-consumer", True),), (), ()))
     with ReferenceBroker() as broker:
