@@ -120,7 +120,7 @@ def is_over(fact: ConnectionFailed, *sent: int) -> bool:
     there?"""
     channels = fact.connection.channels.values()
     pending = [one.seq for channel in channels for one in channel.pending()]
-    if not set(pending) <= set(sent) or any(channel.unconfirmed for channel in channels):
+    if not set(pending) <= set(sent) or any(one.unconfirmed or one.unproven for one in channels):
         return False
     return ids_of(fact.event) == (0, 0) if fact.event.kind == METHOD else _is_without_a_word(fact, set(sent))
 

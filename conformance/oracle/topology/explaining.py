@@ -13,9 +13,10 @@ from conformance.oracle.topology.state import Actor, Binding, Exchange, NamedQue
 
 DIRECT, FANOUT, TOPIC, STAR, HASH = "direct", "fanout", "topic", "topic *", "topic #"
 ALL, ANY, HEADERS_X, FORM_X = "headers all", "headers any", "headers x-", "headers with x-"
-EMPTY = "topic, empty word"
-MATCHED = frozenset({TOPIC, STAR, HASH, EMPTY, ALL, ANY, HEADERS_X, FORM_X})
+EMPTY, VOID = "topic, empty word", "headers, any value"
+MATCHED = frozenset({TOPIC, STAR, HASH, EMPTY, ALL, ANY, HEADERS_X, FORM_X, VOID})
 """Ways that hang on what a binding matches, which a broker may see otherwise."""
+DELICATE = frozenset({EMPTY, VOID})
 ONWARD, TWICE, CYCLE, ALTERNATE = "onward", "twice", "cycle", "alternate"
 UNBOUND, SPARED, FORMER = "unbound", "spared", "former"
 APART, UNTIED = "told apart by arguments", "exchanges unbound"
@@ -34,8 +35,9 @@ class Explained:
     """All ways that lead there."""
     barred: dict[str, str] = field(default_factory=dict)
     """What keeps it from there, where a binding leads there that does not match, or that is gone."""
-    unspoken: bool = False
-    """An empty word was met on the way, of which no text speaks."""
+    delicate: bool = False
+    """On the way a match was met that brokers see differently: of an empty word, of which no text speaks, or of a
+    header with any value."""
 
 
 def explain(topology: Topology, actor: Actor, exchange: str, message: Message) -> Explained | None:
@@ -64,17 +66,17 @@ class _Walk:
         matched = False
         for binding in exchange.bindings:
             way = way_of(exchange, binding, self._message.key)
-            self.result.unspoken |= way == EMPTY
+            self.result.delicate |= way in DELICATE
             matches = MATCHERS[exchange.kind](binding.key, binding.arguments, self._message)
             if matches and binding.stands_for(self._actor):
                 matched = True
                 self._take(binding, (*ways, way, *self._beside(exchange, binding)))
             elif binding.to.there_for(self._actor) and isinstance(binding.to, NamedQueue):
-                why = gone_of(exchange, binding) if matches else ONWARD if ONWARD in ways else way
-                why = EMPTY if EMPTY in (*ways, way) else why
+                nearest = next((one for one in (*ways, way) if one in DELICATE), ONWARD if ONWARD in ways else way)
+                why = gone_of(exchange, binding) if matches else nearest
                 self.result.barred.setdefault(binding.to.name, why)
             elif binding.to.there_for(self._actor) and matches:
-                self._bar(binding.to, EMPTY if EMPTY in (*ways, way) else UNTIED)
+                self._bar(binding.to, UNTIED)
             elif matches:
                 self._outlive(binding)
             elif binding.to.there_for(self._actor) and binding.stands_for(self._actor):
@@ -146,6 +148,8 @@ def way_of(exchange: Exchange, binding: Binding, key: str) -> str:
             return EMPTY
         return HASH if "#" in words else STAR if "*" in words else TOPIC
     if exchange.kind == "headers":
+        if None in binding.arguments.values():
+            return VOID
         form = str(binding.arguments.get("x-match", "all"))
         if form in WITH_X:
             return FORM_X

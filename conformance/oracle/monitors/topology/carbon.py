@@ -72,7 +72,7 @@ def addressed(fact: Passed, notes: Notes) -> None:
     if event.exchange:
         message = Message(key, event.arguments, (*carbon, *blind))
         ways = explain(fact.topology, channel, event.exchange, message)
-        if ways is None or ways.unspoken:
+        if ways is None or ways.delicate:
             known[event.message] = None
             return
         names, barred = {*ways.reached}, frozenset(ways.barred)

@@ -82,7 +82,7 @@ def _leaving(fact: Passed, channel: Channel, delivery: Delivery) -> Leaving | No
     if not (plain and isinstance(exchange, str) and exchange and isinstance(key, str)) or named:
         return None
     ways = explain(fact.topology, channel, exchange, Message(key, publication.content))
-    if ways is None or ways.unspoken:
+    if ways is None or ways.delicate:
         return None
     reached = frozenset(name for name in ways.reached if name != queue.name)
     there = frozenset(_plain(fact.topology, channel, reached))

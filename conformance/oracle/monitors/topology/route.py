@@ -44,6 +44,7 @@ RULES = {
     ways.UNBOUND: "ROUTE-014",
     ways.FORMER: "BIND-007",
     ways.EMPTY: "ROUTE-016",
+    ways.VOID: "ROUTE-006",
     ways.FORM_X: "ROUTE-017",
     ways.APART: "BIND-012",
     ways.UNTIED: "BIND-013",
@@ -55,6 +56,7 @@ ELSEWHERE = "ROUTE-015"
 ALL_RULES = (*RULES.values(), ELSEWHERE)
 NEAREST = (
     ways.EMPTY,
+    ways.VOID,
     ways.LEFT,
     ways.KEPT,
     ways.APART,
@@ -84,8 +86,8 @@ class Way:
     barred: dict[str, str]
     like: tuple[str, str, str]
     """What a match looks at: exchange, key and headers. Messages that are alike in these go the same way."""
-    unspoken: bool
-    """An empty word was met on its way."""
+    delicate: bool
+    """So is a match on its way."""
     seen_away: set[str] = field(default_factory=set)
     """Queues that were empty when it had been handled, and to which no way leads."""
     handled: bool = False
@@ -164,7 +166,7 @@ def _way(fact: Passed) -> Way | None:
         return None
     reached = {queue: tuple(labels) for queue, labels in found.reached.items()}
     like = exchange, key, json.dumps(message.headers, sort_keys=True, default=repr)
-    return Way(event.seq, (event.connection, event.channel), reached, found.barred, like, found.unspoken)
+    return Way(event.seq, (event.connection, event.channel), reached, found.barred, like, found.delicate)
 
 
 def of_match(copy: Copy, notes: Notes) -> str:
@@ -183,7 +185,7 @@ def hangs_on_match(publication: Publication, notes: Notes) -> bool:
     way = notes.memory(Ways).by_message.get(publication.message)
     if way is None:
         return False
-    return way.unspoken or any(not ways.MATCHED.isdisjoint(labels) for labels in way.reached.values())
+    return way.delicate or any(not ways.MATCHED.isdisjoint(labels) for labels in way.reached.values())
 
 
 @judges(Confirmed)

@@ -264,6 +264,7 @@ def test_what_was_settled_may_be_back_after_a_crash(play) -> None:
         ("direct a.b", "a.b", "1 < return a.b m1 exchange=x", ["CNF-025"]),
         ("topic a.*", "a.b", "1 < return a.b m1 exchange=x", []),
         ("topic a.*", "a.", "1 < return a. m1 exchange=x", []),
+        ("headers - ink=void", "a", "1 < return a m1 exchange=x", []),
     ],
 )
 def test_a_return_says_nothing_of_returns_where_a_match_is_at_stake(
