@@ -24,6 +24,8 @@ PLAIN = frozenset({EXCHANGE, KEY, TTL, LENGTH, OCTETS, LIMIT, LEVELS, "x-single-
 LEAVING = frozenset({TTL, LENGTH, OCTETS})
 """A queue with such arguments may lose a message although nobody touches it."""
 MILLISECOND = 1_000_000
+EARLY = 20 * MILLISECOND
+"""What clocks may differ by."""
 STEPS = 4
 """So many deaths are followed between two sightings."""
 MESSAGES, QUEUES = 256, 128
@@ -91,6 +93,8 @@ class Mortal:
     """When the broker had certainly taken the rejection."""
     by: Channel | None = None
     """The channel on which it was settled."""
+    committed: int = 0
+    """The commit that settles it, while that is not answered."""
     failures: int = 0
     """How often it was rejected back into the queue."""
     seen: set[str] = field(default_factory=set)
@@ -111,8 +115,22 @@ class Graves:
 
     messages: OrderedDict[str, Mortal | None] = field(default_factory=OrderedDict)
     places: OrderedDict[str, Place] = field(default_factory=OrderedDict)
+    uncommitted: list[tuple[Channel, str, str]] = field(default_factory=list)
+    """What a transaction has settled: the channel, the message, and its fate to be."""
     bound: dict[str, list[tuple[str | None, str]]] = field(default_factory=dict)
     """The queues that an exchange of the client leads to, each with its key, or None: whatever the key."""
+
+    def put_off(self, channel: Channel, message: str, fate: str) -> None:
+        """A transaction has settled it."""
+        self.uncommitted.append((channel, message, fate))
+        if len(self.uncommitted) > MESSAGES:
+            self.messages[self.uncommitted.pop(0)[1]] = None
+
+    def take(self, channel: Channel) -> list[tuple[Mortal, str]]:
+        """What the transaction of this channel has settled, and goes by what follows."""
+        mine = [(self.messages.get(message), fate) for of, message, fate in self.uncommitted if of is channel]
+        self.uncommitted = [one for one in self.uncommitted if one[0] is not channel]
+        return [(mortal, fate) for mortal, fate in mine if mortal is not None and mortal.by is channel]
 
     def target(self, place: Place, key: str) -> str | None:
         """The one queue that gets what dies there, if that is known."""
@@ -172,8 +190,9 @@ class Graves:
         """Is there certainly no other copy of it anywhere?"""
         return not (mortal.carbon or mortal.blind) and all(map(_once, self.bound.values()))
 
-    def way(self, mortal: Mortal, until: str) -> list[Step] | None:
-        """The deaths from where it was seen last until it comes to this queue; None: that is not known."""
+    def way(self, mortal: Mortal, until: str, now_ns: int = 0) -> list[Step] | None:
+        """The deaths from where it was seen last until it comes to this queue; None: that is not known. What is there
+        by `now_ns` did not die of age if its time is not over."""
         steps: list[Step] = []
         here, exchange, keys = mortal.queue, mortal.exchange, (mortal.key, *mortal.carbon)
         cause: str | None = REJECTED if mortal.fate == GIVEN_UP else None
@@ -182,6 +201,8 @@ class Graves:
             if place is None or not PLAIN.issuperset(place.arguments):
                 return None
             fresh = not (mortal.deaths or steps)
+            if fresh and not cause and self._pushed_before_its_time(place, mortal, now_ns):
+                cause = MAXLEN
             cause = cause or _cause(place, mortal, fresh=fresh)
             following = self.target(place, keys[0])
             if not cause or place.exchange is None or following is None:
@@ -192,6 +213,16 @@ class Graves:
             if here == until:
                 return steps
         return None
+
+    def _pushed_before_its_time(self, place: Place, mortal: Mortal, now_ns: int) -> bool:
+        """Is it still young, and are there so many behind it that it has no room?"""
+        most, own = place.number(LENGTH), mortal.expiration or ""
+        ages = [place.number(TTL), int(own) if own.isdecimal() else None]
+        life = min((age for age in ages if age is not None), default=0) * MILLISECOND
+        if most is None or LIMIT in place.arguments or now_ns + EARLY >= mortal.sent_ns + life:
+            return False
+        others = [self.messages.get(one) for one in place.came]
+        return sum(one is not None and one.sent > mortal.sent for one in others) >= most
 
     def goes_round(self, name: str, key: str) -> bool:
         """May what has come into this queue leave it by itself, and come again?"""

@@ -10,7 +10,7 @@ from typing import Any
 
 from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model.channels import OPEN
-from conformance.oracle.model.facts import Accepted, Confirmed, FoundEmpty, Passed, Policed, Stopping
+from conformance.oracle.model.facts import Accepted, Answered, Confirmed, FoundEmpty, Passed, Policed, Stopping
 from conformance.oracle.monitors.fate import LOSING
 from conformance.oracle.monitors.messages.deaths import (
     ACKED,
@@ -169,8 +169,9 @@ def certain(fact: Confirmed, notes: Notes) -> None:
 
 @follows("basic.ack", "basic.nack", "basic.reject")
 def settled(fact: Passed, notes: Notes) -> None:
-    """The client says what is to become of it."""
-    event, known = fact.event, notes.memory(Graves).messages
+    """The client says what is to become of it, now or with the commit."""
+    event, graves = fact.event, notes.memory(Graves)
+    known = graves.messages
     channel = fact.connection.channels.get(event.channel)
     if event.direction != TO_BROKER or not known or channel is None:
         return
@@ -180,13 +181,16 @@ def settled(fact: Passed, notes: Notes) -> None:
         hit = number == tag or (multiple and (tag == 0 or number <= tag))
         if mortal is None or not hit or mortal.queue != delivery.queue:
             continue
-        if channel.transactional or channel.state != OPEN or channel.indeterminate:
+        back = event.method != "basic.ack" and event.has("requeue")
+        if (channel.transactional and back) or channel.state != OPEN or channel.indeterminate:
             known[delivery.message] = None
             continue
         mortal.by = channel
-        if event.method == "basic.ack":
+        if channel.transactional:
+            graves.put_off(channel, delivery.message, ACKED if event.method == "basic.ack" else GIVEN_UP)
+        elif event.method == "basic.ack":
             mortal.fate = ACKED
-        elif not event.has("requeue"):
+        elif not back:
             mortal.fate = GIVEN_UP
         else:
             mortal.fate = WAITING
@@ -199,7 +203,28 @@ def accepted(fact: Accepted, notes: Notes) -> None:
     known = notes.memory(Graves).messages
     for delivery in fact.settlement.covered if known else ():
         mortal = known.get(delivery.message)
-        if mortal is not None and mortal.queue == delivery.queue:
+        if mortal is not None and mortal.queue == delivery.queue and not (mortal.by and mortal.by.transactional):
+            mortal.died_ns = fact.event.time_ns
+
+
+@follows("tx.commit", "tx.rollback")
+def decided(fact: Passed, notes: Notes) -> None:
+    """What a transaction has settled is so, or is not."""
+    event, graves = fact.event, notes.memory(Graves)
+    channel = fact.connection.channels.get(event.channel)
+    if event.direction != TO_BROKER or channel is None or not graves.uncommitted:
+        return
+    for mortal, fate in graves.take(channel):
+        if event.method == "tx.commit":
+            mortal.fate, mortal.committed, mortal.died_ns = fate, event.seq, 0
+
+
+@judges(Answered)
+def committed(fact: Answered, notes: Notes) -> None:
+    """The broker has carried out the transaction."""
+    known = notes.memory(Graves).messages if fact.request.method == "tx.commit" else {}
+    for mortal in known.values():
+        if mortal is not None and mortal.committed == fact.request.seq:
             mortal.died_ns = fact.event.time_ns
 
 
@@ -223,6 +248,7 @@ def came(fact: Passed, notes: Notes) -> None:
     mortal.queue, mortal.exchange, mortal.key = queue, event.exchange or "", event.routing_key or ""
     mortal.deaths = tuple(_death(one) for one in deaths)
     mortal.fate, mortal.died_ns = (ACKED, event.time_ns) if automatic else (HELD, 0)
+    mortal.committed = 0
 
 
 def source_of(fact: Passed) -> tuple[str, bool] | None:
@@ -270,7 +296,7 @@ def _judge(event: Event, mortal: Mortal, queue: str, content: Any, graves: Grave
         allowed = f"not in {queue} again: it has died there, and nobody has rejected it"
         notes.find(ENDLESS, event, allowed, _words(told), mortal.sent)
         return
-    steps = graves.way(mortal, queue)
+    steps = graves.way(mortal, queue, event.time_ns)
     if not steps or not told or graves.goes_round(queue, event.routing_key or ""):
         mortal.over = True
         return
