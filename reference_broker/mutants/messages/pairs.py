@@ -117,3 +117,10 @@ def trimmed_expired(self: Queue, entry: Entry, reason: str) -> None:
 @replaces("transaction.settle", "pairs.committed-lost", "what a transaction rejects becomes no dead letter", "DLX-001")
 def committed_lost(self: Transaction, deliveries: list[Delivery], fate: Fate) -> None:
     Transaction.settle(self, deliveries, acked if fate is discarded else fate)
+
+
+@replaces("queue.settle_down", "pairs.no-room-unseen", "what comes back to a full queue is lost", "DLX-003")
+def no_room_unseen(self: Queue) -> None:
+    while self.ready and self.over_limit() and self.ready.head().redelivered:
+        self.let_go(self.ready.pop())
+    Queue.settle_down(self)

@@ -106,7 +106,7 @@ def test_expired(stage: Stage) -> None:
 @rule("DLX-003")
 def test_pushed_out(stage: Stage) -> None:
     """Two are too many; and beyond a limit of octets, whatever counts as such, the first must go. The messages may have
-    a time to live, which is not over."""
+    a time to live, which is not over. And a full queue gets back what it has no room for, when a channel ends."""
     grave, queues = stage.queue(), [_to("", x_max_length=2)]
     if _expires(stage):
         queues.append(_to("", x_max_length=2, x_message_ttl=LONG))
@@ -116,8 +116,21 @@ def test_pushed_out(stage: Stage) -> None:
         channel = confirming(stage)
         channel.publish(stage.queue(arguments | _to(grave)), 4, body=b"d" * OCTETS)
         stage.confirmed(channel)
+    if stage.queue_type == "classic":
+        _no_room_for_returns(stage, stage.queue(_to(grave, x_max_length=2)))
     wait(stage, ARRIVED)
-    _look(stage, grave, gets=12)
+    _look(stage, grave, gets=14)
+
+
+def _no_room_for_returns(stage: Stage, queue: str) -> None:
+    _sent(stage, queue, 2)
+    channel = stage.channel()
+    stage.fetch(channel, queue, 2)
+    _sent(stage, queue, 2)
+    channel.close()
+    stage.quiesce()
+    wait(stage, ARRIVED)
+    _look(stage, queue, gets=4)
 
 
 @rule("DLX-004", queue_types=("quorum",))

@@ -23,13 +23,18 @@ OCTETS, LEVELS = "x-max-length-bytes", "x-max-priority"
 PLAIN = frozenset({EXCHANGE, KEY, TTL, LENGTH, OCTETS, LIMIT, LEVELS, "x-single-active-consumer", "x-queue-type"})
 LEAVING = frozenset({TTL, LENGTH, OCTETS})
 """A queue with such arguments may lose a message although nobody touches it."""
+OTHER_CAUSES = frozenset({TTL, OCTETS, LIMIT, LEVELS, "x-single-active-consumer"})
+"""With these a message may leave the queue for other reasons, or a get finds nothing."""
 MILLISECOND = 1_000_000
+SOON = 1_000 * MILLISECOND
 EARLY = 20 * MILLISECOND
 """What clocks may differ by."""
 STEPS = 4
 """So many deaths are followed between two sightings."""
 MESSAGES, QUEUES = 256, 128
 WAITING, HELD, ACKED, GIVEN_UP = "waiting", "held", "acknowledged", "rejected"
+PUSHED = "pushed out"
+"""It came back with the end of a channel to a queue that had no room for it."""
 Death = tuple[str, str, int]
 """A queue, a reason, and how often."""
 
@@ -93,6 +98,11 @@ class Mortal:
     """When the broker had certainly taken the rejection."""
     by: Channel | None = None
     """The channel on which it was settled."""
+    holder: Channel | None = None
+    """The channel that got it last."""
+    returned: int = 0
+    returned_ns: int = 0
+    """When that channel was certainly closed."""
     committed: int = 0
     """The commit that settles it, while that is not answered."""
     failures: int = 0
@@ -186,6 +196,16 @@ class Graves:
         held = mortal.queue == name and name in mortal.seen and mortal.fate in (HELD, WAITING)
         return held or (mortal.queue == name and mortal.fate == GIVEN_UP and not mortal.died_ns)
 
+    def given_back(self, name: str, asked_ns: int) -> list[Mortal]:
+        """What a queue with a limit, now empty, had long got back from channels when it had been given too many."""
+        place = self.places.get(name)
+        there = [one for one in self.messages.values() if one is not None and one.queue == name]
+        most = place.number(LENGTH) if place is not None else None
+        if place is None or most is None or not OTHER_CAUSES.isdisjoint(place.arguments) or len(there) <= most:
+            return []
+        plain = [one for one in there if one.fate == HELD and not (one.over or one.deaths or one.expiration)]
+        return [one for one in plain if 0 < one.returned_ns < asked_ns - SOON]
+
     def alone(self, mortal: Mortal) -> bool:
         """Is there certainly no other copy of it anywhere?"""
         return not (mortal.carbon or mortal.blind) and all(map(_once, self.bound.values()))
@@ -195,7 +215,7 @@ class Graves:
         by `now_ns` did not die of age if its time is not over."""
         steps: list[Step] = []
         here, exchange, keys = mortal.queue, mortal.exchange, (mortal.key, *mortal.carbon)
-        cause: str | None = REJECTED if mortal.fate == GIVEN_UP else None
+        cause: str | None = {GIVEN_UP: REJECTED, PUSHED: MAXLEN}.get(mortal.fate)
         for _ in range(STEPS):
             place = self.places.get(here)
             if place is None or not PLAIN.issuperset(place.arguments):

@@ -10,7 +10,16 @@ from typing import Any
 
 from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model.channels import OPEN
-from conformance.oracle.model.facts import Accepted, Answered, Confirmed, FoundEmpty, Passed, Policed, Stopping
+from conformance.oracle.model.facts import (
+    Accepted,
+    Answered,
+    ChannelClosed,
+    Confirmed,
+    FoundEmpty,
+    Passed,
+    Policed,
+    Stopping,
+)
 from conformance.oracle.monitors.fate import LOSING
 from conformance.oracle.monitors.messages.deaths import (
     ACKED,
@@ -24,6 +33,7 @@ from conformance.oracle.monitors.messages.deaths import (
     MILLISECOND,
     OCTETS,
     PLAIN,
+    PUSHED,
     QUEUES,
     REJECTED,
     RETURNED,
@@ -228,6 +238,14 @@ def committed(fact: Answered, notes: Notes) -> None:
             mortal.died_ns = fact.event.time_ns
 
 
+@judges(ChannelClosed)
+def returned(fact: ChannelClosed, notes: Notes) -> None:
+    """What it held is back in its queues, or there was no room for it."""
+    for mortal in notes.memory(Graves).messages.values() if not fact.crossed else ():
+        if mortal is not None and mortal.holder is fact.channel and mortal.fate == HELD:
+            mortal.returned, mortal.returned_ns = fact.event.seq, fact.event.time_ns
+
+
 @follows("basic.deliver", "basic.get-ok", rules=SEEN)
 def came(fact: Passed, notes: Notes) -> None:
     """It is seen in a queue."""
@@ -248,7 +266,8 @@ def came(fact: Passed, notes: Notes) -> None:
     mortal.queue, mortal.exchange, mortal.key = queue, event.exchange or "", event.routing_key or ""
     mortal.deaths = tuple(_death(one) for one in deaths)
     mortal.fate, mortal.died_ns = (ACKED, event.time_ns) if automatic else (HELD, 0)
-    mortal.committed = 0
+    mortal.committed, mortal.returned_ns = 0, 0
+    mortal.holder = fact.connection.channels.get(event.channel)
 
 
 def source_of(fact: Passed) -> tuple[str, bool] | None:
@@ -402,6 +421,8 @@ def _content(event: Event, mortal: Mortal, steps: list[Step], content: Any, note
 def missing(fact: FoundEmpty, notes: Notes) -> None:
     """A queue is empty: is there a dead letter that must be in it?"""
     graves, queue, event = notes.memory(Graves), fact.queue, fact.event
+    if graves.messages and queue.declared and not (queue.purged or queue.deleted) and queue.kind == "classic":
+        _no_room(fact, graves, notes)
     if not graves.messages or queue.losers or queue.purged or queue.deleted or not queue.declared:
         return
     if not queue.others(queue.declared, fact.receiver) and not queue.sweepers:
@@ -414,6 +435,15 @@ def missing(fact: FoundEmpty, notes: Notes) -> None:
         _absent(fact, message, mortal, graves, notes)
 
 
+def _no_room(fact: FoundEmpty, graves: Graves, notes: Notes) -> None:
+    """What was to come back to a queue with a limit, and is not there, was pushed out."""
+    queue, event = fact.queue, fact.event
+    for mortal in graves.given_back(queue.name, notes.memory(Lives).asked(fact.since)):
+        alone = mortal.connection == event.connection and queue.losers <= {event.connection}
+        if alone and not queue.others(mortal.returned, fact.receiver):
+            mortal.fate, mortal.died_ns = PUSHED, event.time_ns
+
+
 def _absent(fact: FoundEmpty, message: str, mortal: Mortal, graves: Graves, notes: Notes) -> None:
     name = fact.queue.name
     asked, final = notes.memory(Lives).asked(fact.since), graves.places.get(name)
@@ -423,7 +453,7 @@ def _absent(fact: FoundEmpty, message: str, mortal: Mortal, graves: Graves, note
         mortal.over = True
         notes.exercise(SETTLED)
         return
-    steps = graves.way(mortal, name) if mortal.fate in (WAITING, GIVEN_UP) else None
+    steps = graves.way(mortal, name) if mortal.fate in (WAITING, GIVEN_UP, PUSHED) else None
     due = _due(mortal, steps, graves) if steps else 0
     if not steps or not due or asked < due + PROMPT:
         return
@@ -455,6 +485,8 @@ def _due(mortal: Mortal, steps: list[Step], graves: Graves) -> int:
             later = (place.number(TTL) or 0) * MILLISECOND
             ranked = LEVELS in place.arguments  # one that outranks it may stand in its way
             time = 0 if ranked else _expired(mortal, place, graves) if step is steps[0] else time + later
+        elif step.reason == MAXLEN and mortal.fate == PUSHED and step is steps[0]:
+            time = mortal.died_ns
         elif step.reason == MAXLEN:
             time = _pushed(mortal, place, graves) if step is steps[0] and not mortal.deaths else 0
         else:
