@@ -79,6 +79,8 @@ def started(channel: Channel, consumer: Consumer, request: Request | None) -> No
         consumer.tag in other.consumers for other in channel.connection.channels.values() if other is not channel
     ):
         request.rule = "CAN-018"
+    elif channel.of_before(consumer.tag):
+        request.rule = "ERR-007"
 
 
 def cancel(channel: Channel, tag: str, event: Event, request: Request | None) -> None:

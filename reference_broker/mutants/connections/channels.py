@@ -7,6 +7,7 @@ from typing import Any
 import codec
 from codec import methods as m
 from codec.errors import ReplyCode
+from reference_broker import basic
 from reference_broker.channel import Channel
 from reference_broker.confirms import Confirms
 from reference_broker.connection import Connection
@@ -150,3 +151,19 @@ def zero_opened(self: Intake, frame: Any) -> None:
 def zero_passed_over(self: Intake, frame: Any) -> None:
     if not isinstance(frame, codec.Method) or frame.NAME.startswith("connection."):
         Intake.control(self, frame)
+
+
+@changes("channels.tags-stay-taken", "a consumer tag of a channel that failed is taken on the next", "ERR-007")
+def tags_stay_taken(parts: Parts) -> None:
+    def refuse(self: Connection, channel: Channel, error: AmqpException, offender: tuple[int, int]) -> None:
+        taken = memory(self, "taken", dict)
+        taken[channel.number] = taken.get(channel.number, set()) | set(channel.consumers)
+        Connection.refuse(self, channel, error, offender)
+
+    def consume(channel: Channel, method: m.BasicConsume) -> None:
+        if method.consumer_tag in memory(channel.connection, "taken", dict).get(channel.number, ()):
+            raise ConnectionException(ReplyCode.NOT_ALLOWED, f"consumer tag '{method.consumer_tag}' is in use")
+        basic.consume(channel, method)
+
+    parts.override("connection", refuse=refuse)
+    parts.handlers[m.BasicConsume] = consume

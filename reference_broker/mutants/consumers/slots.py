@@ -141,6 +141,15 @@ def recovered_get_frees(parts: Parts) -> None:
     parts.handlers[m.BasicRecover] = parts.handlers[m.BasicRecoverAsync] = recover
 
 
+@changes("slots.recovered-stay-counted", "what is recovered still counts in the channel's limit", "QOS-018")
+def recovered_stay_counted(parts: Parts) -> None:
+    def recover(channel: Channel, method: m.BasicRecover | m.BasicRecoverAsync) -> None:
+        channel.limit.held += len([one for one in channel.unacked.by_tag.values() if one.consumer])
+        basic.recover(channel, method)
+
+    parts.handlers[m.BasicRecover] = parts.handlers[m.BasicRecoverAsync] = recover
+
+
 @changes("slots.cancel-leaks", "deliveries of a cancelled consumer never leave the channel's limit", "QOS-019")
 def cancel_leaks(parts: Parts) -> None:
     below = parts.consumer

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from codec import values
+from reference_broker.channel import Fate, acked, discarded
 from reference_broker.deadletter import earlier_deaths
 from reference_broker.message import Entry, Message
 from reference_broker.mutants.kinds import memory, replaces
 from reference_broker.mutants.messages.lengths import without
 from reference_broker.queue import Queue
+from reference_broker.transaction import Transaction
+from reference_broker.unacked import Delivery
 from reference_broker.vhost import VirtualHost
 
 
@@ -104,3 +107,20 @@ def one_reason(self: VirtualHost, queue: Queue, message: Message, reason: str) -
     first = values.lookup(message.headers, "x-first-death-reason")
     if first is None or first == reason:
         VirtualHost.dead(self, queue, message, reason)
+
+
+@replaces("queue.die", "pairs.trimmed-expired", "what makes room where messages age has expired, it says", "DLX-003")
+def trimmed_expired(self: Queue, entry: Entry, reason: str) -> None:
+    Queue.die(self, entry, "expired" if reason == "maxlen" and self.settings.message_ttl is not None else reason)
+
+
+@replaces("transaction.settle", "pairs.committed-lost", "what a transaction rejects becomes no dead letter", "DLX-001")
+def committed_lost(self: Transaction, deliveries: list[Delivery], fate: Fate) -> None:
+    Transaction.settle(self, deliveries, acked if fate is discarded else fate)
+
+
+@replaces("queue.settle_down", "pairs.no-room-unseen", "what comes back to a full queue is lost", "DLX-003")
+def no_room_unseen(self: Queue) -> None:
+    while self.ready and self.over_limit() and self.ready.head().redelivered:
+        self.let_go(self.ready.pop())
+    Queue.settle_down(self)

@@ -8,7 +8,7 @@ from codec import methods as m
 from reference_broker import basic
 from reference_broker.channel import Channel
 from reference_broker.mutants.kinds import handles, replaces
-from reference_broker.prefetch import Consumer
+from reference_broker.prefetch import Consumer, Limit
 from reference_broker.queue import Queue
 
 RANK = "x-priority"
@@ -77,3 +77,11 @@ def text_taken(channel: Channel, method: m.BasicConsume) -> None:
         method = copy(method)
         method.arguments = [one for one in method.arguments if one[0] != RANK]
     basic.consume(channel, method)
+
+
+@replaces("consumer.obstacle", "ranks.lost-when-full", "who was full once has no priority any more", "CPRIO-001")
+def lost_when_full(self: Consumer) -> Limit | None:
+    found = Consumer.obstacle(self)
+    if found is self.own:
+        self.priority = 0
+    return found

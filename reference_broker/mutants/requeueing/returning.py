@@ -14,6 +14,8 @@ from reference_broker.quorum import Counted, Quorum
 from reference_broker.ready import Ready
 from reference_broker.unacked import Delivery
 
+FIFTH = 5
+
 # -- competition
 
 
@@ -127,3 +129,18 @@ def limit_one_late(parts: Parts) -> None:
 @changes("returning.limit-counts-all", "a nack counts towards the delivery limit like a failure", "RQ-013")
 def limit_counts_all(parts: Parts) -> None:
     with_keeps(parts, lambda self, entry, failed: Quorum.keeps(self, entry, True))
+
+
+# -- again and again
+
+
+@replaces("queue.put_back", "returning.fifth-goes-last", "what comes back for the fifth time goes last", "RQ-001")
+def fifth_goes_last(self: Queue, entry: Entry) -> None:
+    times = memory(self, "times", dict)
+    times[entry] = times.get(entry, 0) + 1
+    if times[entry] >= FIFTH and not self.settings.max_priority and self.quorum is None:
+        self.published += 1
+        entry.position, entry.redelivered = self.published, True
+        self.ready.push(entry)
+    else:
+        Queue.put_back(self, entry)

@@ -42,11 +42,20 @@ def spread(stage: Stage, queue: str, count: int, among: Sequence[Channel]) -> No
 @rule("CPRIO-001", queue_types=("classic",))
 @pytest.mark.parametrize("ranks", [(-5, -1, 7), (-5, None), (-5, -1)], ids=["three", "negative", "all negative"])
 def test_the_highest_is_served(stage: Stage, ranks: Sequence[int | None]) -> None:
-    """All have room for everything. The consumer without a priority starts last."""
+    """All have room for everything. The consumer without a priority starts last. Others become full, and have room
+    again."""
     queue = stage.queue()
     among = consumers(stage, queue, ranks)
     for count in (1, 5):
         spread(stage, queue, count, among)
+    queue = stage.queue()
+    among = consumers(stage, queue, ranks, limit=2)
+    spread(stage, queue, 2 * len(among), among)
+    for channel in among:
+        channel.ack(outstanding(channel)[-1], multiple=True)
+        stage.barrier(channel)
+    for _ in (*among, 1):
+        spread(stage, queue, 1, among)
 
 
 @rule("CPRIO-002", queue_types=("classic",))

@@ -58,7 +58,7 @@ def _sent(stage: Stage, queue: str, count: int = 1, **properties: object) -> Cha
 @rule("DLX-001")
 def test_rejected(stage: Stage) -> None:
     """By reject and by nack; the other message of the queue stays. And where it came as a dead letter, or its publisher
-    has given it a header that is called like the record of deaths."""
+    has given it a header that is called like the record of deaths. And in a transaction that is committed."""
     grave = stage.queue()
     queue, holder = stage.queue(_to(grave)), stage.channel()
     _sent(stage, queue, 3)
@@ -72,9 +72,22 @@ def test_rejected(stage: Stage) -> None:
     marked = stage.queue(_to(grave))
     _sent(stage, marked, headers=[RECORD])
     _reject(stage, holder, marked)
+    if stage.offers("tx.select"):
+        _committed(stage, stage.queue(_to(grave)))
     wait(stage, ARRIVED)
-    _look(stage, grave, gets=4)
+    _look(stage, grave, gets=6)
     _look(stage, last)
+
+
+def _committed(stage: Stage, queue: str) -> None:
+    _sent(stage, queue, 2)
+    channel = stage.channel()
+    channel.tx_select()
+    stage.quiesce()
+    for nack in (False, True):
+        _reject(stage, channel, queue, nack=nack)
+    channel.tx_commit()
+    stage.quiesce()
 
 
 @rule("DLX-002")
@@ -92,16 +105,32 @@ def test_expired(stage: Stage) -> None:
 
 @rule("DLX-003")
 def test_pushed_out(stage: Stage) -> None:
-    """Two are too many; and beyond a limit of octets, whatever counts as such, the first must go."""
+    """Two are too many; and beyond a limit of octets, whatever counts as such, the first must go. The messages may have
+    a time to live, which is not over. And a full queue gets back what it has no room for, when a channel ends."""
     grave, queues = stage.queue(), [_to("", x_max_length=2)]
+    if _expires(stage):
+        queues.append(_to("", x_max_length=2, x_message_ttl=LONG))
     if stage.offers("x-max-length-bytes"):
         queues.append(_to("", x_max_length_bytes=OCTETS))
     for arguments in queues:
         channel = confirming(stage)
         channel.publish(stage.queue(arguments | _to(grave)), 4, body=b"d" * OCTETS)
         stage.confirmed(channel)
+    if stage.queue_type == "classic":
+        _no_room_for_returns(stage, stage.queue(_to(grave, x_max_length=2)))
     wait(stage, ARRIVED)
-    _look(stage, grave, gets=8)
+    _look(stage, grave, gets=14)
+
+
+def _no_room_for_returns(stage: Stage, queue: str) -> None:
+    _sent(stage, queue, 2)
+    channel = stage.channel()
+    stage.fetch(channel, queue, 2)
+    _sent(stage, queue, 2)
+    channel.close()
+    stage.quiesce()
+    wait(stage, ARRIVED)
+    _look(stage, queue, gets=4)
 
 
 @rule("DLX-004", queue_types=("quorum",))

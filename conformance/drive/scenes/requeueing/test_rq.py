@@ -14,9 +14,11 @@ from codec import methods as m
 from codec import values
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import holding, reopen, restock, stocked
+from conformance.drive.scenes.props import holding, outstanding, reopen, restock, stocked
 from conformance.drive.stage import Stage
 
+OFTEN = 10
+"""Returns of one message."""
 FRAME = 1 << 17
 """Octets of a frame, where larger ones are allowed too."""
 
@@ -33,10 +35,16 @@ def requeue_out_of_order(stage: Stage) -> tuple[Channel, str]:
 
 @rule("RQ-001", queue_types=("classic",))
 def test_requeue_to_the_original_position(stage: Stage) -> None:
-    """Returned as 4, 2, 5 they stand as 2, 4, 5 before the fresh ones. Then all return together, and come in order."""
+    """Returned as 4, 2, 5 they stand as 2, 4, 5 before the fresh ones. Then all return together, and come in order. One
+    returns again and again, before two that wait."""
     channel, queue = requeue_out_of_order(stage)
     channel.nack(0, multiple=True)
     stage.fetch(channel, queue, 8)
+    channel, queue = holding(stage, 1, of=3)
+    for turn in range(OFTEN):
+        (channel.nack if turn % 2 else channel.reject)(outstanding(channel)[0])
+        stage.barrier(channel)
+        stage.fetch(channel, queue)
 
 
 @rule("RQ-002")

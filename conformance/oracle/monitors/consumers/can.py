@@ -32,6 +32,8 @@ from conformance.oracle.monitors.table import judges
 
 NOT_ALLOWED, INTERNAL_ERROR = 530, 541
 CANCEL, CONSUME = (60, 30), (60, 20)
+SPOKEN = ("CAN-", "ERR-007")
+"""Rules by which a cancel, or a consume with its tag, has to be answered."""
 
 
 # -- notifications
@@ -212,16 +214,16 @@ def answered_unasked(fact: Unrequested, notes: Notes) -> None:
             )
 
 
-@judges(ClosedUnasked, "CAN-005", "CAN-006", "CAN-007", "CAN-008", "CAN-013", "CAN-018")
+@judges(ClosedUnasked, "CAN-005", "CAN-006", "CAN-007", "CAN-008", "CAN-013", "CAN-018", "ERR-007")
 def refused_without_cause(fact: ClosedUnasked, notes: Notes) -> None:
     """The channel was closed over a cancel, or a consume, that had to be answered."""
     for request in fact.channel.pending():
-        if request.rule.startswith("CAN-") and _names(fact, request):
+        if request.rule.startswith(SPOKEN) and _names(fact, request):
             _refused(request, fact, notes)
             return
 
 
-@judges(ConnectionFailed, "CAN-005", "CAN-006", "CAN-007", "CAN-008", "CAN-013", "CAN-018")
+@judges(ConnectionFailed, "CAN-005", "CAN-006", "CAN-007", "CAN-008", "CAN-013", "CAN-018", "ERR-007")
 def lost_without_cause(fact: ConnectionFailed, notes: Notes) -> None:
     """The connection was closed over one. Where the close names no method, a cancel that crossed is to blame."""
     event = fact.event
@@ -232,7 +234,7 @@ def lost_without_cause(fact: ConnectionFailed, notes: Notes) -> None:
     for request in pending:
         named = _names(fact, request)
         alone = failed and request.rule in ("CAN-006", "CAN-008") and (request.rule == "CAN-008" or len(pending) == 1)
-        if request.rule.startswith("CAN-") and (named or alone):
+        if request.rule.startswith(SPOKEN) and (named or alone):
             _refused(request, fact, notes)
             return
 

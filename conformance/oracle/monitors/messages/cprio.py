@@ -14,6 +14,7 @@ from conformance.oracle.model.channels import LIVE, OPEN, Channel, Consumer
 from conformance.oracle.model.facts import Answered, Delivered
 from conformance.oracle.model.queues import Queue
 from conformance.oracle.model.records import PUBLISHED
+from conformance.oracle.model.windows import Freed
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.refusals import refuses
 from conformance.oracle.monitors.table import judges
@@ -48,6 +49,16 @@ class Ranked:
         """Has it had room from its beginning until now?"""
         return self.consumer.no_ack or not self.consumer.limit or self.consumer.received < self.consumer.limit
 
+    def has_had_room(self, claim: Claim) -> bool:
+        """Since that message was published. That its queue knows of a settlement is certain once it was full, and has
+        got something after that."""
+        consumer, freed = self.consumer, self.consumer.window.freed
+        if self.never_full():
+            return True
+        known = freed is claim.freed and freed is not None and freed.full
+        latest, held = claim.latest, claim.held + consumer.received - claim.got
+        return known and freed is not None and freed.settlement.seq < latest < claim.published and held < consumer.limit
+
 
 @dataclass(slots=True)
 class Claim:
@@ -56,7 +67,12 @@ class Claim:
     rule: str
     of: Ranked
     seq: int
+    published: int
     got: int
+    held: int
+    latest: int
+    freed: Freed | None
+    """What its window was then."""
     observed: str
 
 
@@ -132,7 +148,9 @@ def _compare(fact: Delivered, mine: Ranked, other: Ranked, notes: Notes) -> None
 def _claim(rule: str, mine: Ranked, other: Ranked, fact: Delivered, notes: Notes) -> None:
     claims = notes.memory(Ranks).claims
     observed = f"{fact.copy.id} goes to {mine.consumer.tag}, with priority {mine.consumer.rank}"
-    claims.append(Claim(rule, other, fact.event.seq, other.consumer.received, observed))
+    window, got = other.consumer.window, other.consumer.received
+    at = fact.event.seq, fact.copy.published
+    claims.append(Claim(rule, other, *at, got, window.held, window.latest, window.freed, observed))
     if len(claims) > MOST:
         del claims[0]
 
@@ -145,7 +163,7 @@ def proven(fact: Answered, notes: Notes) -> None:
     for one in due:
         memory.claims.remove(one)
         consumer = one.of.consumer
-        if one.of.there() and one.of.never_full() and (one.rule == HIGHER or consumer.received == one.got):
+        if one.of.there() and one.of.has_had_room(one) and (one.rule == HIGHER or consumer.received == one.got):
             allowed = f"{consumer.tag}, with priority {consumer.rank}, has room, and gets it"
             allowed = (
                 allowed if one.rule == HIGHER else f"{consumer.tag}, with priority {consumer.rank}, gets its share"

@@ -23,11 +23,18 @@ OCTETS, LEVELS = "x-max-length-bytes", "x-max-priority"
 PLAIN = frozenset({EXCHANGE, KEY, TTL, LENGTH, OCTETS, LIMIT, LEVELS, "x-single-active-consumer", "x-queue-type"})
 LEAVING = frozenset({TTL, LENGTH, OCTETS})
 """A queue with such arguments may lose a message although nobody touches it."""
+OTHER_CAUSES = frozenset({TTL, OCTETS, LIMIT, LEVELS, "x-single-active-consumer"})
+"""With these a message may leave the queue for other reasons, or a get finds nothing."""
 MILLISECOND = 1_000_000
+SOON = 1_000 * MILLISECOND
+EARLY = 20 * MILLISECOND
+"""What clocks may differ by."""
 STEPS = 4
 """So many deaths are followed between two sightings."""
 MESSAGES, QUEUES = 256, 128
 WAITING, HELD, ACKED, GIVEN_UP = "waiting", "held", "acknowledged", "rejected"
+PUSHED = "pushed out"
+"""It came back with the end of a channel to a queue that had no room for it."""
 Death = tuple[str, str, int]
 """A queue, a reason, and how often."""
 
@@ -91,6 +98,13 @@ class Mortal:
     """When the broker had certainly taken the rejection."""
     by: Channel | None = None
     """The channel on which it was settled."""
+    holder: Channel | None = None
+    """The channel that got it last."""
+    returned: int = 0
+    returned_ns: int = 0
+    """When that channel was certainly closed."""
+    committed: int = 0
+    """The commit that settles it, while that is not answered."""
     failures: int = 0
     """How often it was rejected back into the queue."""
     seen: set[str] = field(default_factory=set)
@@ -111,8 +125,22 @@ class Graves:
 
     messages: OrderedDict[str, Mortal | None] = field(default_factory=OrderedDict)
     places: OrderedDict[str, Place] = field(default_factory=OrderedDict)
+    uncommitted: list[tuple[Channel, str, str]] = field(default_factory=list)
+    """What a transaction has settled: the channel, the message, and its fate to be."""
     bound: dict[str, list[tuple[str | None, str]]] = field(default_factory=dict)
     """The queues that an exchange of the client leads to, each with its key, or None: whatever the key."""
+
+    def put_off(self, channel: Channel, message: str, fate: str) -> None:
+        """A transaction has settled it."""
+        self.uncommitted.append((channel, message, fate))
+        if len(self.uncommitted) > MESSAGES:
+            self.messages[self.uncommitted.pop(0)[1]] = None
+
+    def take(self, channel: Channel) -> list[tuple[Mortal, str]]:
+        """What the transaction of this channel has settled, and goes by what follows."""
+        mine = [(self.messages.get(message), fate) for of, message, fate in self.uncommitted if of is channel]
+        self.uncommitted = [one for one in self.uncommitted if one[0] is not channel]
+        return [(mortal, fate) for mortal, fate in mine if mortal is not None and mortal.by is channel]
 
     def target(self, place: Place, key: str) -> str | None:
         """The one queue that gets what dies there, if that is known."""
@@ -168,20 +196,33 @@ class Graves:
         held = mortal.queue == name and name in mortal.seen and mortal.fate in (HELD, WAITING)
         return held or (mortal.queue == name and mortal.fate == GIVEN_UP and not mortal.died_ns)
 
+    def given_back(self, name: str, asked_ns: int) -> list[Mortal]:
+        """What a queue with a limit, now empty, had long got back from channels when it had been given too many."""
+        place = self.places.get(name)
+        there = [one for one in self.messages.values() if one is not None and one.queue == name]
+        most = place.number(LENGTH) if place is not None else None
+        if place is None or most is None or not OTHER_CAUSES.isdisjoint(place.arguments) or len(there) <= most:
+            return []
+        plain = [one for one in there if one.fate == HELD and not (one.over or one.deaths or one.expiration)]
+        return [one for one in plain if 0 < one.returned_ns < asked_ns - SOON]
+
     def alone(self, mortal: Mortal) -> bool:
         """Is there certainly no other copy of it anywhere?"""
         return not (mortal.carbon or mortal.blind) and all(map(_once, self.bound.values()))
 
-    def way(self, mortal: Mortal, until: str) -> list[Step] | None:
-        """The deaths from where it was seen last until it comes to this queue; None: that is not known."""
+    def way(self, mortal: Mortal, until: str, now_ns: int = 0) -> list[Step] | None:
+        """The deaths from where it was seen last until it comes to this queue; None: that is not known. What is there
+        by `now_ns` did not die of age if its time is not over."""
         steps: list[Step] = []
         here, exchange, keys = mortal.queue, mortal.exchange, (mortal.key, *mortal.carbon)
-        cause: str | None = REJECTED if mortal.fate == GIVEN_UP else None
+        cause: str | None = {GIVEN_UP: REJECTED, PUSHED: MAXLEN}.get(mortal.fate)
         for _ in range(STEPS):
             place = self.places.get(here)
             if place is None or not PLAIN.issuperset(place.arguments):
                 return None
             fresh = not (mortal.deaths or steps)
+            if fresh and not cause and self._pushed_before_its_time(place, mortal, now_ns):
+                cause = MAXLEN
             cause = cause or _cause(place, mortal, fresh=fresh)
             following = self.target(place, keys[0])
             if not cause or place.exchange is None or following is None:
@@ -192,6 +233,16 @@ class Graves:
             if here == until:
                 return steps
         return None
+
+    def _pushed_before_its_time(self, place: Place, mortal: Mortal, now_ns: int) -> bool:
+        """Is it still young, and are there so many behind it that it has no room?"""
+        most, own = place.number(LENGTH), mortal.expiration or ""
+        ages = [place.number(TTL), int(own) if own.isdecimal() else None]
+        life = min((age for age in ages if age is not None), default=0) * MILLISECOND
+        if most is None or LIMIT in place.arguments or now_ns + EARLY >= mortal.sent_ns + life:
+            return False
+        others = [self.messages.get(one) for one in place.came]
+        return sum(one is not None and one.sent > mortal.sent for one in others) >= most
 
     def goes_round(self, name: str, key: str) -> bool:
         """May what has come into this queue leave it by itself, and come again?"""

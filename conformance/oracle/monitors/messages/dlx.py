@@ -10,7 +10,16 @@ from typing import Any
 
 from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model.channels import OPEN
-from conformance.oracle.model.facts import Accepted, Confirmed, FoundEmpty, Passed, Policed, Stopping
+from conformance.oracle.model.facts import (
+    Accepted,
+    Answered,
+    ChannelClosed,
+    Confirmed,
+    FoundEmpty,
+    Passed,
+    Policed,
+    Stopping,
+)
 from conformance.oracle.monitors.fate import LOSING
 from conformance.oracle.monitors.messages.deaths import (
     ACKED,
@@ -24,6 +33,7 @@ from conformance.oracle.monitors.messages.deaths import (
     MILLISECOND,
     OCTETS,
     PLAIN,
+    PUSHED,
     QUEUES,
     REJECTED,
     RETURNED,
@@ -169,8 +179,9 @@ def certain(fact: Confirmed, notes: Notes) -> None:
 
 @follows("basic.ack", "basic.nack", "basic.reject")
 def settled(fact: Passed, notes: Notes) -> None:
-    """The client says what is to become of it."""
-    event, known = fact.event, notes.memory(Graves).messages
+    """The client says what is to become of it, now or with the commit."""
+    event, graves = fact.event, notes.memory(Graves)
+    known = graves.messages
     channel = fact.connection.channels.get(event.channel)
     if event.direction != TO_BROKER or not known or channel is None:
         return
@@ -180,13 +191,16 @@ def settled(fact: Passed, notes: Notes) -> None:
         hit = number == tag or (multiple and (tag == 0 or number <= tag))
         if mortal is None or not hit or mortal.queue != delivery.queue:
             continue
-        if channel.transactional or channel.state != OPEN or channel.indeterminate:
+        back = event.method != "basic.ack" and event.has("requeue")
+        if (channel.transactional and back) or channel.state != OPEN or channel.indeterminate:
             known[delivery.message] = None
             continue
         mortal.by = channel
-        if event.method == "basic.ack":
+        if channel.transactional:
+            graves.put_off(channel, delivery.message, ACKED if event.method == "basic.ack" else GIVEN_UP)
+        elif event.method == "basic.ack":
             mortal.fate = ACKED
-        elif not event.has("requeue"):
+        elif not back:
             mortal.fate = GIVEN_UP
         else:
             mortal.fate = WAITING
@@ -199,8 +213,37 @@ def accepted(fact: Accepted, notes: Notes) -> None:
     known = notes.memory(Graves).messages
     for delivery in fact.settlement.covered if known else ():
         mortal = known.get(delivery.message)
-        if mortal is not None and mortal.queue == delivery.queue:
+        if mortal is not None and mortal.queue == delivery.queue and not (mortal.by and mortal.by.transactional):
             mortal.died_ns = fact.event.time_ns
+
+
+@follows("tx.commit", "tx.rollback")
+def decided(fact: Passed, notes: Notes) -> None:
+    """What a transaction has settled is so, or is not."""
+    event, graves = fact.event, notes.memory(Graves)
+    channel = fact.connection.channels.get(event.channel)
+    if event.direction != TO_BROKER or channel is None or not graves.uncommitted:
+        return
+    for mortal, fate in graves.take(channel):
+        if event.method == "tx.commit":
+            mortal.fate, mortal.committed, mortal.died_ns = fate, event.seq, 0
+
+
+@judges(Answered)
+def committed(fact: Answered, notes: Notes) -> None:
+    """The broker has carried out the transaction."""
+    known = notes.memory(Graves).messages if fact.request.method == "tx.commit" else {}
+    for mortal in known.values():
+        if mortal is not None and mortal.committed == fact.request.seq:
+            mortal.died_ns = fact.event.time_ns
+
+
+@judges(ChannelClosed)
+def returned(fact: ChannelClosed, notes: Notes) -> None:
+    """What it held is back in its queues, or there was no room for it."""
+    for mortal in notes.memory(Graves).messages.values() if not fact.crossed else ():
+        if mortal is not None and mortal.holder is fact.channel and mortal.fate == HELD:
+            mortal.returned, mortal.returned_ns = fact.event.seq, fact.event.time_ns
 
 
 @follows("basic.deliver", "basic.get-ok", rules=SEEN)
@@ -223,6 +266,8 @@ def came(fact: Passed, notes: Notes) -> None:
     mortal.queue, mortal.exchange, mortal.key = queue, event.exchange or "", event.routing_key or ""
     mortal.deaths = tuple(_death(one) for one in deaths)
     mortal.fate, mortal.died_ns = (ACKED, event.time_ns) if automatic else (HELD, 0)
+    mortal.committed, mortal.returned_ns = 0, 0
+    mortal.holder = fact.connection.channels.get(event.channel)
 
 
 def source_of(fact: Passed) -> tuple[str, bool] | None:
@@ -270,7 +315,7 @@ def _judge(event: Event, mortal: Mortal, queue: str, content: Any, graves: Grave
         allowed = f"not in {queue} again: it has died there, and nobody has rejected it"
         notes.find(ENDLESS, event, allowed, _words(told), mortal.sent)
         return
-    steps = graves.way(mortal, queue)
+    steps = graves.way(mortal, queue, event.time_ns)
     if not steps or not told or graves.goes_round(queue, event.routing_key or ""):
         mortal.over = True
         return
@@ -376,6 +421,8 @@ def _content(event: Event, mortal: Mortal, steps: list[Step], content: Any, note
 def missing(fact: FoundEmpty, notes: Notes) -> None:
     """A queue is empty: is there a dead letter that must be in it?"""
     graves, queue, event = notes.memory(Graves), fact.queue, fact.event
+    if graves.messages and queue.declared and not (queue.purged or queue.deleted) and queue.kind == "classic":
+        _no_room(fact, graves, notes)
     if not graves.messages or queue.losers or queue.purged or queue.deleted or not queue.declared:
         return
     if not queue.others(queue.declared, fact.receiver) and not queue.sweepers:
@@ -388,6 +435,15 @@ def missing(fact: FoundEmpty, notes: Notes) -> None:
         _absent(fact, message, mortal, graves, notes)
 
 
+def _no_room(fact: FoundEmpty, graves: Graves, notes: Notes) -> None:
+    """What was to come back to a queue with a limit, and is not there, was pushed out."""
+    queue, event = fact.queue, fact.event
+    for mortal in graves.given_back(queue.name, notes.memory(Lives).asked(fact.since)):
+        alone = mortal.connection == event.connection and queue.losers <= {event.connection}
+        if alone and not queue.others(mortal.returned, fact.receiver):
+            mortal.fate, mortal.died_ns = PUSHED, event.time_ns
+
+
 def _absent(fact: FoundEmpty, message: str, mortal: Mortal, graves: Graves, notes: Notes) -> None:
     name = fact.queue.name
     asked, final = notes.memory(Lives).asked(fact.since), graves.places.get(name)
@@ -397,7 +453,7 @@ def _absent(fact: FoundEmpty, message: str, mortal: Mortal, graves: Graves, note
         mortal.over = True
         notes.exercise(SETTLED)
         return
-    steps = graves.way(mortal, name) if mortal.fate in (WAITING, GIVEN_UP) else None
+    steps = graves.way(mortal, name) if mortal.fate in (WAITING, GIVEN_UP, PUSHED) else None
     due = _due(mortal, steps, graves) if steps else 0
     if not steps or not due or asked < due + PROMPT:
         return
@@ -429,6 +485,8 @@ def _due(mortal: Mortal, steps: list[Step], graves: Graves) -> int:
             later = (place.number(TTL) or 0) * MILLISECOND
             ranked = LEVELS in place.arguments  # one that outranks it may stand in its way
             time = 0 if ranked else _expired(mortal, place, graves) if step is steps[0] else time + later
+        elif step.reason == MAXLEN and mortal.fate == PUSHED and step is steps[0]:
+            time = mortal.died_ns
         elif step.reason == MAXLEN:
             time = _pushed(mortal, place, graves) if step is steps[0] and not mortal.deaths else 0
         else:

@@ -152,6 +152,17 @@ def test_a_reopened_channel_is_fresh(play) -> None:
     assert play(begin + "1 > publish q m1 \n 1 < deliver c1 1 m1 q").broken[:1] == ["ERR-007"]
 
 
+def test_a_reopened_channel_has_no_tags_in_use(play) -> None:
+    begin = "@queue q \n @consume 1 q c1 \n 1 > ack 9 \n" + REFUSED + "1 > closed-ok \n"
+    begin += "@open 1 \n 1 > consume q c1 \n"
+    assert play(begin + "1 < consume-ok c1").broken == []
+    assert play(begin + "0 < kicked 530 60 20 NOT_ALLOWED").broken == ["ERR-007"]
+    assert play(begin + "1 < closed 530 60 20 NOT_ALLOWED").broken == ["ERR-007"]
+    assert play(begin + "1 < closed 404 60 20 NOT_FOUND").broken != ["ERR-007"]
+    other = begin.replace("1 > consume q c1", "1 > consume q c2")
+    assert "ERR-007" not in play(other + "0 < kicked 530 60 20 NOT_ALLOWED").broken
+
+
 def test_a_mode_may_outlive_several_lives_of_a_channel(play) -> None:
     """ERR-007: GarageMQ confirmed on the third life of a number what only the first had asked for."""
     begin = "@queue q \n @open 1 \n 1 > confirm \n 1 < confirm-ok \n @close 1 \n @open 1 \n @close 1 \n @open 1 \n"

@@ -32,6 +32,10 @@ MANY = [f"m{number}" for number in range(1, 11)]
 ALL = "@stock q " + " ".join(MANY) + "\n"
 SHARED = "".join(to(1 + at % 2, 1 + at // 2, one) for at, one in enumerate(MANY))
 ALONE = "".join(to(1, at, one) for at, one in enumerate(MANY, 1))
+BOTH_FULL = QUEUE + consumer(1, 5, limit=2) + LOW
+REFILLED = BOTH_FULL + TWO + to(1, 1, "m1") + to(1, 2, "m2") + "1 > ack 2 multiple \n@barrier 1 \n@stock q m3 \n"
+REFILLED += to(1, 3, "m3")
+"""The higher one was full, has settled, and has got one more since."""
 TEXT = "@open 1 \n 1 > consume q c1 x-priority=high \n"
 SOUND = {
     "CPRIO-001": BOTH + TWO + to(1, 1, "m1") + to(1, 2, "m2"),
@@ -43,6 +47,7 @@ BROKEN = [
     ("CPRIO-001", BOTH + "@stock q m1 \n" + to(2, 1, "m1") + "@barrier 1"),
     ("CPRIO-001", QUEUE + consumer(1, None) + consumer(2, -5) + "@stock q m1 \n" + to(2, 1, "m1") + "@barrier 1"),
     ("CPRIO-001", QUEUE + consumer(1, 5, limit=2) + LOW + TWO + to(2, 1, "m1") + to(1, 1, "m2") + "@barrier 1"),
+    ("CPRIO-001", REFILLED + "@stock q m4 \n" + to(2, 1, "m4") + "@barrier 1"),
     ("CPRIO-002", FULL + TWO + to(1, 1, "m1") + "- deadline replies"),
     ("CPRIO-003", EQUAL + ALL + ALONE + "@barrier 2"),
     ("CPRIO-004", QUEUE + TEXT + "1 < consume-ok c1"),
@@ -55,6 +60,20 @@ LAWFUL = {
     "the higher one was full for a while": (
         FULL + TWO + to(1, 1, "m1") + "1 > ack 1 \n" + to(2, 1, "m2") + "@barrier 1"
     ),
+    "it may not be known yet that it has room": (
+        REFILLED.replace("@stock q m3 \n" + to(1, 3, "m3"), "") + "@stock q m4 \n" + to(2, 1, "m4") + "@barrier 1"
+    ),
+    "it was full again by what was on its way": REFILLED
+    + "@stock q m4 m5 \n"
+    + to(2, 1, "m5")
+    + to(1, 4, "m4")
+    + "@barrier 1",
+    "it has settled once more meanwhile": REFILLED
+    + "@stock q m4 m5 \n"
+    + to(1, 4, "m4")
+    + "1 > ack 3 \n"
+    + to(2, 1, "m5")
+    + "@barrier 1",
     "a queue that serves one at a time": (
         QUEUE.replace("classic", "classic x-single-active-consumer=true")
         + LOW

@@ -141,6 +141,15 @@ def restarted(exchange: str) -> str:
     )
 
 
+YOUNG = two(more="x-max-length=1 x-message-ttl=60000") + M1 + M2 + LATER + ASK + GOT
+OF_AGE = dead(entry(*EXPIRED, 1), first=EXPIRED)
+CLOSED = "2 > close \n 2 < close-ok \n"
+BACK_AGAIN = two(more="x-max-length=1") + M1 + TAKEN + M2 + CLOSED + LATER
+LEFT = "3 > get q no_ack \n 3 < get-ok 1 m2 q \n 3 > get q no_ack \n" + EMPTY
+NO_ROOM = BACK_AGAIN + LEFT + LATER + ASK
+SELECTED = two() + M1 + "2 > select \n 2 < select-ok \n" + TAKEN + "2 > reject 1 \n"
+COMMITTED = SELECTED + "2 > commit \n 2 < commit-ok \n"
+ROLLED_BACK = SELECTED + "2 > rollback \n 2 < rollback-ok \n"
 SOUND = {
     "DLX-001": SIMPLE + dead(ONCE),
     "DLX-002": OWN + GOT + dead(entry(*EXPIRED, 1, original_expiration=KEPT), first=EXPIRED),
@@ -163,7 +172,13 @@ BROKEN = [
     ("DLX-001", SIMPLE + dead(entry("q", "expired", 1))),
     ("DLX-002", OWN + EMPTY),
     ("DLX-002", two(more="x-message-ttl=100") + M1 + LATER + ASK + EMPTY),
+    ("DLX-001", COMMITTED + LATER + ASK + EMPTY),
+    ("DLX-001", COMMITTED + ASK + GOT + dead(entry("q", "expired", 1))),
+    ("DLX-013", COMMITTED.replace("reject", "ack") + LATER + ASK + GOT + dead(ONCE)),
     ("DLX-003", FULL + EMPTY),
+    ("DLX-003", YOUNG + OF_AGE),
+    ("DLX-003", NO_ROOM + EMPTY),
+    ("DLX-003", NO_ROOM + GOT.replace("ok 1", "ok 2") + dead(ONCE)),
     ("DLX-004", LIMITED + EMPTY),
     ("DLX-004", LIMITED + GOT + dead(ONCE)),
     ("DLX-005", SIMPLE.replace("m1 d", "m1 q") + dead(ONCE)),
@@ -191,6 +206,28 @@ BROKEN = [
     ("DLX-013", SIMPLE + dead(ONCE) + " \n " + ASK + GOT.replace("ok 1", "ok 2") + dead(ONCE)),
 ]
 LAWFUL = {
+    "it was rejected with the commit": COMMITTED + ASK + GOT + dead(ONCE),
+    "its transaction is not committed": SELECTED + LATER + ASK + EMPTY,
+    "its transaction was rolled back": ROLLED_BACK + LATER + ASK + EMPTY,
+    "a commit that is not answered": SELECTED + "2 > commit \n" + LATER + ASK + EMPTY,
+    "its commit was a moment ago": COMMITTED + ASK + EMPTY,
+    "it came back, and there was no room": NO_ROOM
+    + GOT.replace("ok 1", "ok 2")
+    + dead(entry("q", "maxlen", 1), first=("q", "maxlen")),
+    "what came back may be on its way to its grave": BACK_AGAIN + LEFT + ASK + EMPTY,
+    "it may come back a moment later": BACK_AGAIN.removesuffix(LATER) + LEFT + LATER + ASK + EMPTY,
+    "it came back, and somebody else may have it": BACK_AGAIN
+    + "@consume 4 q c1 no_ack \n"
+    + LEFT
+    + LATER
+    + ASK
+    + EMPTY,
+    "it came back where gets may find nothing": NO_ROOM.replace("length=1", "length=1 x-single-active-consumer=true")
+    + EMPTY,
+    "there was room for what came back": NO_ROOM.replace("length=1", "length=2") + EMPTY,
+    "it was pushed out while it was young": YOUNG + dead(entry("q", "maxlen", 1), first=("q", "maxlen")),
+    "it may have expired where there was no room": YOUNG.replace("60000", "1000") + OF_AGE,
+    "there was room, and another rule speaks of its time": YOUNG.replace("length=1", "length=2") + OF_AGE,
     "it may be on its way over a second exchange": ONWARD + ASK_E + EMPTY,
     "nobody knows that the way over a second exchange was taken": ONWARD.replace("@barrier 2 \n", "", 1)
     + LATER
