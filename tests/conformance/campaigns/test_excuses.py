@@ -51,6 +51,7 @@ ALWAYS = {
     "binding-without-value",
     "priorities-under-channel-limit",
     "decimal-of-many-places",
+    "recover-in-transaction",
 }
 """Circumstances in which what is listed happens each time that a client does a certain thing, by what was measured."""
 SELDOM = {(name, "get-meets-deletion") for name in ("rabbitmq-3.8", "rabbitmq-3.10", "rabbitmq-4.0")}

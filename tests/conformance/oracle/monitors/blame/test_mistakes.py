@@ -196,8 +196,8 @@ def test_a_refusal_that_does_not_come_hushes_its_connection(play) -> None:
 
 
 def test_an_end_without_a_name_may_be_that_of_a_settlement(play) -> None:
-    """CNF-016, ERR-004: LavinMQ ends the connection over the nack of nothing in a transaction. The confirm.select behind
-    it is another matter; where it is alone, it was answered so."""
+    """CNF-016, ERR-004: LavinMQ ends the connection over the nack of nothing in a transaction. What was sent behind it
+    is another matter; where it is alone, it was answered so."""
     select = "1 > confirm \n 0 < kicked 541 0 0 INTERNAL_ERROR"
     alone = "@open 1 \n 1 > select \n 1 < select-ok \n"
     assert play(alone + select).broken == ["CNF-016", "ERR-004"]
