@@ -81,6 +81,7 @@ def close_channel(model: Model, connection: Connection, event: Event) -> Facts:
     if channel.state != FAILING:
         endings.release(channel, event.seq)
     endings.end_receivers(channel, event.seq)
+    endings.fall(channel, event.time_ns)
     channel.end = channel.end or "error"
     channel.state, channel.close_seen, channel.discarding = CLOSED, event.seq, True
     connection.failed[event.channel] = channel

@@ -97,6 +97,13 @@ def part(channel: Channel) -> None:
         consumer.source.parted += 1
 
 
+def fall(channel: Channel, at_ns: int) -> None:
+    """The broker has closed the channel: its consumers end with it, as soon as their queues hear of that."""
+    for consumer in channel.consumers.values():
+        consumer.source.fallen += 1
+        consumer.source.fallen_ns = at_ns
+
+
 def prove_release(channel: Channel, at: int) -> None:
     """Close-ok: what the channel held is back, where the profile lets us conclude that."""
     for copy in channel.released:

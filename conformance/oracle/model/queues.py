@@ -129,6 +129,9 @@ class Queue:
     """How many consumers were asked for."""
     parted: int = 0
     """How many of them have certainly ended, because their client wanted that."""
+    fallen: int = 0
+    """How many of them ended with a channel that the broker closed; and when it closed the last."""
+    fallen_ns: int = 0
     left: dict[str, int] = field(default_factory=dict)
     """When a consumer of it that had room last ended in each way, where its channel lives on."""
     losers: set[str] = field(default_factory=set)

@@ -18,6 +18,9 @@ from conformance.oracle.model.records import OUT, PotentialReceiver
 if TYPE_CHECKING:
     from conformance.oracle.model.model import Model
 
+FALLS = 2_000_000_000
+"""Nanoseconds after which a queue has certainly seen the end of a channel that the broker closed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stock:
@@ -27,6 +30,8 @@ class Stock:
     channel: Channel
     timed: bool
     """Deliveries may come back by themselves."""
+    asked_ns: int
+    """When the method was sent."""
 
     def filled(self) -> bool | None:
         """Is a message ready in it?"""
@@ -58,8 +63,11 @@ class Stock:
         return len(self.queue.receivers) if certain else -1
 
     def abandoned(self) -> bool:
-        """Has it had consumers, and have all of them ended because their clients wanted that?"""
-        return self._known() and 0 < self.queue.joined == self.queue.parted
+        """Has it had consumers, and have all of them ended, because their clients wanted that, or long ago with a
+        channel that the broker closed?"""
+        queue = self.queue
+        late = queue.fallen and self.asked_ns - queue.fallen_ns < FALLS
+        return self._known() and not late and 0 < queue.joined == queue.parted + queue.fallen
 
     def _known(self) -> bool:
         queue = self.queue
@@ -77,4 +85,4 @@ class Stock:
 def stock_of(model: Model, channel: Channel, event: Event) -> Stock | None:
     """Of the queue that the method names, where it is known."""
     queue = model.queues.get(event.queue or "")
-    return Stock(queue, channel, model.settings.timed) if queue is not None else None
+    return Stock(queue, channel, model.settings.timed, event.time_ns) if queue is not None else None

@@ -56,6 +56,21 @@ def auto_delete_by_any(self: Queue, consumer: Consumer) -> None:
             other.channel.consumers.pop(other.tag)
 
 
+@replaces(
+    "channel.fail",
+    "lifetimes.auto-delete-survives-failures",
+    "an auto-delete queue stays when the channel of its last consumer fails",
+    "QUEUE-024",
+)
+def auto_delete_survives_failures(self: Channel) -> None:
+    queues = [consumer.queue for consumer in self.consumers.values() if consumer.queue.auto_delete]
+    for queue in queues:
+        queue.auto_delete = False
+    Channel.fail(self)
+    for queue in queues:
+        queue.auto_delete = True
+
+
 # -- queues and their connections
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.drive.around import wait
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.endings import ENDS, OF_ANY, ended
 from conformance.drive.scenes.marks import rule
@@ -14,7 +15,10 @@ from conformance.drive.stage import Stage
 
 PATIENCE = 50
 """How often a name is asked for that a former connection may still have."""
-HEIRS = 5
+HEIRS, NEVER = 5, 99
+"""Connections that have one name after the other; and a tag that no delivery has."""
+HEARD = 2.1
+"""Seconds after which a queue has certainly heard that a channel has failed."""
 
 
 def look(stage: Stage, queue: str) -> None:
@@ -25,8 +29,9 @@ def look(stage: Stage, queue: str) -> None:
 
 @rule("QUEUE-024", queue_types=CLASSIC)
 def test_auto_delete_queues_go(stage: Stage) -> None:
-    """Two consumers are cancelled, one after the other; a channel with one is closed; a connection with one is."""
-    cancelled, closed, left = (stage.queue(auto_delete=True) for _ in range(3))
+    """Two consumers are cancelled, one after the other; a channel with one is closed; a connection with one is; and a
+    channel with one fails."""
+    cancelled, closed, left, failed = (stage.queue(auto_delete=True) for _ in range(4))
     consumers = [(channel, channel.consume(cancelled)) for channel in (stage.channel(), elsewhere(stage))]
     stage.quiesce()
     for channel, tag in consumers:
@@ -40,6 +45,13 @@ def test_auto_delete_queues_go(stage: Stage) -> None:
         channel.close() if queue is closed else leave(stage, channel.connection)
         stage.quiesce()
         look(stage, queue)
+    channel = elsewhere(stage)
+    channel.consume(failed)
+    stage.quiesce()
+    channel.ack(NEVER)
+    reopen(stage, channel)
+    wait(stage, HEARD)
+    look(stage, failed)
 
 
 @rule("QUEUE-025", queue_types=CLASSIC)

@@ -26,7 +26,7 @@ SENDERS = 64
 
 @refuses(ABANDONED, DECLARE, code=404, what="a passive declaration of an auto-delete queue whose consumers have ended")
 def abandoned(asked: Asked) -> bool | None:
-    """Has the last one ended, because its client wanted that?"""
+    """Has the last one ended, because its client wanted that, or long ago with a channel that failed?"""
     queue = asked.queue() if asked.event.has("passive") and not asked.event.has("no_wait") else None
     if queue is None or not queue.auto_delete or queue.gone is not None or not queue.used:
         return False

@@ -274,7 +274,7 @@ def counts_consumers(fact: Answered, notes: Notes) -> None:
         return
     count, there = (
         int(fact.event.args.get("consumer_count", 0)),
-        Stock(request.source, fact.channel, timed=False).consumers(),
+        Stock(request.source, fact.channel, timed=False, asked_ns=0).consumers(),
     )
     if there < least:
         return

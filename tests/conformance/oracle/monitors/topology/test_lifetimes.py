@@ -39,6 +39,7 @@ UNTIED = ONWARD + "90 > unbind-exchange y x key \n 90 < unbind-exchange-ok \n"
 GONE = THERE + "90 > delete q \n 90 < delete-ok \n 90 > unbind q x key \n"
 DELETED = "@queue q \n 90 > delete q \n 90 < delete-ok \n"
 TAKEN = "@open 2 \n 2 > get q no_ack \n 2 < get-ok 1 m1 q"
+FAILED = "2 > ack 9 \n 2 < closed 406 60 80 unknown delivery tag 9 \n"
 SOUND = {
     "QUEUE-024": CANCELLED + NOT_FOUND,
     "QUEUE-025": HEIR + FOUND,
@@ -54,6 +55,7 @@ SOUND = {
 BROKEN = [
     ("QUEUE-024", CANCELLED + FOUND),
     ("QUEUE-024", CLOSED + FOUND),
+    ("QUEUE-024", AUTO + FAILED + "- wait 2 \n" + FIND + FOUND),
     ("QUEUE-024", SECOND + NOT_FOUND),
     ("QUEUE-025", HEIR + NOT_FOUND),
     ("QUEUE-031", ANEW + "90 < declare-ok q 1"),
@@ -67,10 +69,7 @@ BROKEN = [
     ("BIND-014", BOUND_BY_D + SENT + EMPTY),
 ]
 LAWFUL = {
-    "a consumer whose channel has failed": AUTO
-    + "2 > ack 9 \n 2 < closed 406 60 80 unknown delivery tag 9 \n"
-    + FIND
-    + FOUND,
+    "a consumer whose channel has just failed": AUTO + FAILED + "- wait 1 \n" + FIND + FOUND,
     "a consumer whose connection is lost": AUTO.replace("@open 2", D).replace("2 >", "d:1 >").replace("2 <", "d:1 <")
     + "- end d reset \n"
     + FIND
