@@ -155,15 +155,15 @@ def zero_passed_over(self: Intake, frame: Any) -> None:
 
 @changes("channels.tags-stay-taken", "a consumer tag of a channel that failed is taken on the next", "ERR-007")
 def tags_stay_taken(parts: Parts) -> None:
-    def refuse(self: Connection, channel: Channel, error: AmqpException, offender: tuple[int, int]) -> None:
+    def close_channel(self: Connection, channel: Channel, error: AmqpException, offender: tuple[int, int]) -> None:
         taken = memory(self, "taken", dict)
         taken[channel.number] = taken.get(channel.number, set()) | set(channel.consumers)
-        Connection.refuse(self, channel, error, offender)
+        Connection.close_channel(self, channel, error, offender)
 
     def consume(channel: Channel, method: m.BasicConsume) -> None:
         if method.consumer_tag in memory(channel.connection, "taken", dict).get(channel.number, ()):
             raise ConnectionException(ReplyCode.NOT_ALLOWED, f"consumer tag '{method.consumer_tag}' is in use")
         basic.consume(channel, method)
 
-    parts.override("connection", refuse=refuse)
+    parts.override("connection", close_channel=close_channel)
     parts.handlers[m.BasicConsume] = consume

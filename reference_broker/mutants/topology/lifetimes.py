@@ -9,7 +9,7 @@ from codec import methods as m
 from codec.values import FieldTable
 from reference_broker.channel import Channel
 from reference_broker.connection import Connection
-from reference_broker.errors import not_found
+from reference_broker.errors import AmqpException, not_found
 from reference_broker.mutants.kinds import changes, memory, replaces
 from reference_broker.mutants.topology.binding import Handle, handling
 from reference_broker.parts import Parts
@@ -57,16 +57,18 @@ def auto_delete_by_any(self: Queue, consumer: Consumer) -> None:
 
 
 @replaces(
-    "channel.fail",
+    "connection.close_channel",
     "lifetimes.auto-delete-survives-failures",
     "an auto-delete queue stays when the channel of its last consumer fails",
     "QUEUE-024",
 )
-def auto_delete_survives_failures(self: Channel) -> None:
-    queues = [consumer.queue for consumer in self.consumers.values() if consumer.queue.auto_delete]
+def auto_delete_survives_failures(
+    self: Connection, channel: Channel, error: AmqpException, offender: tuple[int, int]
+) -> None:
+    queues = [consumer.queue for consumer in channel.consumers.values() if consumer.queue.auto_delete]
     for queue in queues:
         queue.auto_delete = False
-    Channel.fail(self)
+    Connection.close_channel(self, channel, error, offender)
     for queue in queues:
         queue.auto_delete = True
 
