@@ -1,4 +1,4 @@
-"""ERR-012: can a message become a dead letter whose headers hold a decimal with many places?
+"""ERR-012, MODE-005: can a message become a dead letter whose headers hold a decimal with many places?
 
     python decimals.py amqp://guest:guest@localhost:5672/%2F ...
 
@@ -47,6 +47,16 @@ def becomes(url: str, places: int) -> str:
         connection.end(reset=True)
 
 
+def left(keeper: wire.Connection) -> str:
+    """The queue that has the message after that."""
+    until = time.monotonic() + 2.0
+    while time.monotonic() < until:
+        for queue in (QUEUE, DEAD):
+            if keeper.take(1, queue, no_ack=True):
+                return queue
+    return "no queue"
+
+
 def main() -> None:
     for url in wire.urls():
         keeper = wire.Connection(url)
@@ -55,7 +65,8 @@ def main() -> None:
         keeper.declare(1, DEAD, "classic")
         keeper.declare(1, QUEUE, "classic", x_dead_letter_exchange="", x_dead_letter_routing_key=DEAD)
         for places in (0, 9, 10, 18):
-            print(f"  {places} places: {becomes(url, places)}")
+            found = becomes(url, places)
+            print(f"  {places} places: {found}; left in {left(keeper)}")
         for queue in (QUEUE, DEAD):
             keeper.delete(1, queue)
         keeper.end()
