@@ -59,7 +59,7 @@ def close_channel(model: Model, connection: Connection, event: Event) -> Facts:
         yield ChannelInsteadOfConnection(event, channel, hard)
         connection.error = None
         endings.shake(channel)
-    elif channel.method_error is not None and not (ids in SETTLES and channel.unproven):
+    elif channel.method_error is not None and not (ids in SETTLES and channel.unproven) and not _before(channel, ids):
         yield Faulted(event, channel, channel.method_error)
         _as_expected(model, channel, event, channel.method_error)
     elif (
@@ -85,6 +85,13 @@ def close_channel(model: Model, connection: Connection, event: Event) -> Facts:
     channel.end = channel.end or "error"
     channel.state, channel.close_seen, channel.discarding = CLOSED, event.seq, True
     connection.failed[event.channel] = channel
+
+
+def _before(channel: Channel, ids: Ids) -> bool:
+    """Does the close name a request that is unanswered, and was sent before the mistake?"""
+    error = channel.method_error
+    named = [one.seq for one in channel.pending() if (one.class_id, one.method_id) == ids]
+    return error is not None and (error.class_id, error.method_id) != ids and any(seq < error.seq for seq in named)
 
 
 def _not_found(model: Model, channel: Channel, event: Event) -> None:

@@ -221,6 +221,8 @@ class Settlement:
     multiple: bool
     requeue: bool
     channel: Channel
+    committed: int = 0
+    """The tx.commit with which it takes effect, in a transaction."""
     refusal: str = ""
     """The rule by which the broker must refuse it; empty: it must accept it; EITHER: both are right."""
     covered: list[Delivery] = field(default_factory=list)

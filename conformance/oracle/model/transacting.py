@@ -28,6 +28,7 @@ def commit(model: Model, channel: Channel, event: Event) -> None:
     if _without_select(channel, event):
         return
     for settlement, covered in channel.uncommitted:
+        settlement.committed = event.seq
         for delivery in covered:
             settling.carry_out(delivery, settlement, event.seq)
             windows.given_back(delivery, settlement, event.seq)
@@ -36,6 +37,8 @@ def commit(model: Model, channel: Channel, event: Event) -> None:
         publication.committed = event.seq
         publishing.enter(channel, publication, event.seq)
     if any(copy.queue.room is not None for one in channel.unpublished for copy in one.copies):
+        for delivery in (one for _, covered in channel.uncommitted for one in covered):
+            delivery.copy.queue.unsettle(delivery.copy, indeterminate=True)
         requests.fail_connection(
             channel.connection,
             ClientError(

@@ -202,3 +202,13 @@ def test_an_end_without_a_name_may_be_that_of_a_settlement(play) -> None:
     alone = "@open 1 \n 1 > select \n 1 < select-ok \n"
     assert play(alone + select).broken == ["CNF-016", "ERR-004"]
     assert not {"CNF-016", "ERR-004"} & {*play(alone + "1 > nack 0 multiple \n" + select).broken}
+
+
+PIPED = "@queue q \n @open 1 \n 1 > get q \n 1 > publish q m1 expiration=soon \n"
+
+
+def test_a_close_that_names_an_earlier_request_is_not_about_a_mistake_behind_it(play) -> None:
+    """CNF-019: RabbitMQ 4.3 refuses a get from a quorum queue with a single active consumer."""
+    assert "CNF-019" not in play(PIPED + "1 < closed 405 60 70 RESOURCE_LOCKED").broken
+    late = PIPED + "1 < get-empty \n 1 < closed 405 60 70 RESOURCE_LOCKED"
+    assert "CNF-019" in play(late).broken
