@@ -39,7 +39,7 @@ def proven(channel: Channel, sent: int, event: Event) -> Iterable[Fact]:
 
 def _proven(channel: Channel, sent: int, event: Event) -> Iterator[Fact]:
     unproven = channel.unproven
-    while unproven and max(unproven[0].seq, unproven[0].committed) < sent:
+    while unproven and unproven[0].seq < sent and unproven[0].committed <= sent:
         settlement = unproven.popleft()
         settlement.accepted, settlement.accepted_ns = event.seq, event.time_ns
         yield Accepted(event, settlement)
