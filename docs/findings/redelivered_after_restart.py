@@ -3,8 +3,8 @@
     python redelivered_after_restart.py 'amqp://guest:guest@localhost:5672/%2F=docker restart mybroker' ...
 
 Behind each URL stands the command that shuts the broker down in good order and starts it again, with its data. Two
-durable queues are declared, and one gets a transient message. After the restart each gets a persistent one, which is
-got, rejected with requeue, and got again.
+durable queues are declared, and one gets a transient message. After the restart each gets persistent ones. One after
+another they are got, rejected with requeue, and got again. How many are marked then?
 """
 
 from __future__ import annotations
@@ -16,19 +16,29 @@ import uuid
 import wire
 from after_restart import PERSISTENT, TRANSIENT, connected
 
+COUNT = 20
 
-def again(line: wire.Connection, channel: int, queue: str) -> str:
-    """How the message comes the second time."""
-    line.fill(channel, queue, ["m"])
-    marked = 0
-    for settle in (wire.reject, wire.ack):
-        line.send(wire.get(channel, queue))
-        arguments = line.wait(wire.GET_OK)[2]
-        line.wait(wire.CONTENT)
-        line.wait(wire.CONTENT)
-        tag, marked = int.from_bytes(arguments[:8], "big"), arguments[8] & 1
-        line.send(settle(channel, tag))
-    return "marked" if marked else "not marked"
+
+def taken(line: wire.Connection, channel: int, queue: str) -> tuple[int, bool]:
+    """The next message: its delivery tag, and whether it is marked as redelivered."""
+    line.send(wire.get(channel, queue))
+    arguments = line.wait(wire.GET_OK)[2]
+    line.wait(wire.CONTENT)
+    line.wait(wire.CONTENT)
+    return int.from_bytes(arguments[:8], "big"), bool(arguments[8] & 1)
+
+
+def marked(line: wire.Connection, channel: int, queue: str) -> int:
+    """How many messages are, the second time that they come."""
+    line.fill(channel, queue, [f"m{number}" for number in range(COUNT)])
+    found = 0
+    for _ in range(COUNT):
+        tag, _ = taken(line, channel, queue)
+        line.send(wire.reject(channel, tag))
+        tag, again = taken(line, channel, queue)
+        line.send(wire.ack(channel, tag))
+        found += again
+    return found
 
 
 def show(url: str, command: str) -> None:
@@ -49,7 +59,8 @@ def show(url: str, command: str) -> None:
     for channel, (queue, held) in enumerate(queues.items(), 1):
         line.open(channel)
         kept = line.take(channel, queue, no_ack=True)
-        print(f"  the queue held {held}{', which is there again' if kept else ''}: {again(line, channel, queue)}")
+        held += ", which is there again" if kept else ""
+        print(f"  the queue held {held}: {marked(line, channel, queue)} of {COUNT} are marked")
         line.delete(channel, queue)
     line.end()
 

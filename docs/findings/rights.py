@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import uuid
+from collections.abc import Iterator
 from urllib.parse import quote, urlsplit
 
 import wire
@@ -94,6 +95,19 @@ class House:
                 self.keeper.wait(DELETE_X_OK)
 
 
+def uses(long: str) -> Iterator[tuple[str, bytes]]:
+    """Methods that name this queue, or a new one with a name as long; who sends them may read amq.fanout alone."""
+    name, fanout = bytes(2) + wire.short(long), wire.short("amq.fanout") + wire.short("k")
+    yield "basic.get from", wire.get(1, long)
+    yield "basic.consume from", wire.consume(1, long)
+    yield "queue.purge of", wire.method(1, (50, 30), name + bytes(1))
+    yield "queue.delete of", wire.method(1, wire.DELETE, name + bytes(1))
+    yield "queue.bind of", wire.method(1, wire.BIND, name + fanout + bytes(1) + bytes(4))
+    yield "queue.unbind of", wire.method(1, (50, 50), name + fanout + bytes(4))
+    yield "queue.declare, new, of", queue(long[:-1] + "+")
+    yield "queue.declare, with a dead-letter exchange, of", queue(long[:-1] + "+", x_dead_letter_exchange="amq.fanout")
+
+
 def show(house: House, name: str) -> None:
     """All rows."""
     keeper, heir, new, long = house.keeper, f"{name}-x", f"{name}-new", name + "-" * 200
@@ -122,13 +136,16 @@ def show(house: House, name: str) -> None:
             [wire.publish(1, name, "1"), flow],
         ),
         ("basic.get, none to read", (".*", ".*", NONE), [wire.get(1, name)]),
-        ("basic.get from a queue with a long name, none to read", (".*", ".*", NONE), [wire.get(1, long)]),
+        *(
+            (f"{what} a queue with a long name, no right", (NONE, NONE, "^amq[.]fanout$"), [sent])
+            for what, sent in uses(long)
+        ),
     )
     for what, rights, sent in rows:
         print(f"  {what}: {house.outcome(rights, *sent)}")
         house.remove(new)
     print(f"  the user is deleted: {house.deletion()}")
-    house.remove(name, long, heir)
+    house.remove(name, long, long[:-1] + "+", heir)
 
 
 def main() -> None:
