@@ -2,8 +2,8 @@
 
     python alternate_of_each_key.py amqp://guest:guest@localhost:5672/%2F ...
 
-`first` is a direct exchange with one queue, bound with the key `known`; its alternate is `last`, a fanout with another
-queue. It is itself the alternate of `outer`, a direct exchange without bindings. A message is published to `first` or
+`first` is a direct exchange with two queues, bound with the keys `known` and `also`; its alternate is `last`, a fanout with
+another queue. It is itself the alternate of `outer`, a direct exchange without bindings. A message is published to `first` or
 `outer` with the routing key and the header CC as shown. Which queues get it?
 """
 
@@ -17,7 +17,13 @@ import uuid
 import wire
 
 HEADERS_AND_MODE = 0x3000
-KEYS: list[tuple[str, list[str]]] = [("known", []), ("known", ["other"]), ("other", ["known"]), ("other", ["another"])]
+KEYS: list[tuple[str, list[str]]] = [
+    ("known", []),
+    ("known", ["other"]),
+    ("other", ["known"]),
+    ("other", ["another"]),
+    ("known", ["also"]),
+]
 
 
 def publish(exchange: str, key: str, more: list[str]) -> bytes:
@@ -34,11 +40,12 @@ def show(url: str) -> None:
     line = wire.Connection(url)
     print(line.broker)
     line.open(1)
-    outer, first, last, known, rest = (f"{name}.{part}" for part in ("outer", "first", "last", "known", "rest"))
+    outer, first, last = (f"{name}.{part}" for part in ("outer", "first", "last"))
+    known, also, rest = (f"{name}.{part}" for part in ("known", "also", "rest"))
     line.exchange(1, last, "fanout")
     line.exchange(1, first, "direct", alternate_exchange=last)
     line.exchange(1, outer, "direct", alternate_exchange=first)
-    for queue, exchange, key in ((known, first, "known"), (rest, last, "")):
+    for queue, exchange, key in ((known, first, "known"), (also, first, "also"), (rest, last, "")):
         line.declare(1, queue, "classic")
         line.bind(1, queue, exchange, key)
     line.send(wire.method(1, wire.CONFIRM, bytes(1)))
@@ -46,9 +53,10 @@ def show(url: str) -> None:
     for exchange, (key, more) in itertools.product((first, outer), KEYS):
         line.send(publish(exchange, key, more))
         line.wait(wire.ACK)
-        got = [what for what, queue in (("queue", known), ("alternate", rest)) if line.take(1, queue, no_ack=True)]
+        places = ("queue", known), ("second queue", also), ("alternate", rest)
+        got = [what for what, queue in places if line.take(1, queue, no_ack=True)]
         print(f"  to {exchange.rpartition('.')[2]} by {key:5} CC {', '.join(more) or '-':7}: {' and '.join(got)}")
-    for queue in (known, rest):
+    for queue in (known, also, rest):
         line.delete(1, queue)
     line.drop(1, outer, first, last)
     line.end()

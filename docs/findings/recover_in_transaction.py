@@ -1,9 +1,12 @@
-"""TX-002, AUTO-006: what becomes of an acknowledgement that is never committed, if the channel has recovered meanwhile?
+"""TX-002, AUTO-006, ERR-012: what becomes of a settlement in a transaction, if the channel recovers meanwhile?
 
     python recover_in_transaction.py amqp://guest:guest@localhost:5672/%2F ...
 
 A transactional channel gets two messages, and acks the second one. It recovers or does not, rolls back or does not, and
 is closed. Both messages should be in the queue again, for neither has been acknowledged.
+
+Then it acks the second one, or returns it, recovers and commits, by basic.get and with a running consumer. The commit is to
+be answered with commit-ok, and what was returned is to be in the queue.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import wire
 
 QUEUE = "findings.recover_in_transaction"
 TX_SELECT, TX_SELECT_OK, TX_ROLLBACK, TX_ROLLBACK_OK = (90, 10), (90, 11), (90, 30), (90, 31)
+TX_COMMIT, TX_COMMIT_OK = (90, 20), (90, 21)
 
 
 def left(url: str, *, recovers: bool, rolls_back: bool) -> list[str]:
@@ -36,6 +40,41 @@ def left(url: str, *, recovers: bool, rolls_back: bool) -> list[str]:
         connection.wait(TX_ROLLBACK_OK)
     connection.send(wire.close(2))
     connection.wait(wire.CHANNEL_CLOSE_OK)
+    return _emptied(connection)
+
+
+def committed(url: str, settlement: bytes, *, consumes: bool) -> tuple[str, list[str]]:
+    """How the commit was answered, and the messages that are in the queue in the end."""
+    keeper, connection = wire.Connection(url), wire.Connection(url)
+    keeper.open(1)
+    keeper.declare(1, QUEUE, "classic")
+    keeper.fill(1, QUEUE, ["m1", "m2"])
+    connection.open(2)
+    if consumes:
+        connection.send(wire.consume(2, QUEUE))
+    for _ in range(2):
+        if consumes:
+            connection.wait(wire.DELIVER)
+        else:
+            connection.take(2, QUEUE)
+    connection.send(wire.method(2, TX_SELECT))
+    connection.wait(TX_SELECT_OK)
+    connection.send(settlement + wire.recover(2))
+    connection.wait(wire.RECOVER_OK)
+    if consumes:
+        connection.wait(wire.DELIVER)
+    connection.send(wire.method(2, TX_COMMIT))
+    try:
+        connection.wait(TX_COMMIT_OK)
+        answer = "commit-ok"
+        connection.send(wire.close(2))
+        connection.wait(wire.CHANNEL_CLOSE_OK)
+    except ConnectionError as error:
+        answer = str(error)
+    return answer, _emptied(keeper)
+
+
+def _emptied(connection: wire.Connection) -> list[str]:
     found = iter(lambda: connection.take(1, QUEUE, no_ack=True), None)
     bodies = sorted(body for body in found if body is not None)
     connection.delete(1, QUEUE)
@@ -50,6 +89,11 @@ def main() -> None:
             how = "after a recover" if recovers else "without one"
             end = "rollback" if rolls_back else "close alone"
             print(f"  {end} {how}: {', '.join(left(url, recovers=recovers, rolls_back=rolls_back)) or 'nothing'}")
+        for what, settlement in (("an ack", wire.ack(2, 2)), ("a nack that requeues", wire.nack(2, 2))):
+            for consumes in (False, True):
+                answer, bodies = committed(url, settlement, consumes=consumes)
+                which = "with a consumer" if consumes else "by basic.get"
+                print(f"  commit of {what}, {which}: {answer}; {', '.join(bodies) or 'nothing'}")
 
 
 if __name__ == "__main__":

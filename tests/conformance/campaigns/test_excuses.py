@@ -44,7 +44,7 @@ ALWAYS = {
     "limited-declares-again",
     "transient-message-restarted",
     "alternate-after-others",
-    "alternate-of-alternate",
+    "several-keys-to-alternate",
     "long-queue-name",
     "limited-names-long-queue",
     "limited-publishes-to-queues",
@@ -52,6 +52,7 @@ ALWAYS = {
     "priorities-under-channel-limit",
     "decimal-of-many-places",
     "recover-in-transaction",
+    "recover-in-transaction-here",
 }
 """Circumstances in which what is listed happens each time that a client does a certain thing, by what was measured."""
 SELDOM = {(name, "get-meets-deletion") for name in ("rabbitmq-3.8", "rabbitmq-3.10", "rabbitmq-4.0")}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model import octets, routing
 from conformance.oracle.model.channels import CLOSED
-from conformance.oracle.model.circumstances import ranking
+from conformance.oracle.model.circumstances import further, ranking
 from conformance.oracle.model.circumstances.endings import unopened
 from conformance.oracle.model.circumstances.places import EVERYWHERE, Found, life
 
@@ -46,6 +46,7 @@ def published(model: Model, connection: Connection, event: Event) -> Found:
     if '"D"' in event.arguments and any(map(_has_many_places, DECIMAL.findall(event.arguments))):
         yield EVERYWHERE, "decimal-of-many-places"
     yield from ranking.published(model, channel, event)
+    yield from further.several_keys(model, connection, event)
     if "mandatory" not in event.flags or "immediate" in event.flags:
         return
     way = routing.route(model, channel, event.exchange or "", event.routing_key or "", event.arguments)

@@ -1,7 +1,7 @@
 """Circumstances of exchanges that stand behind others: bound to them, or as their alternates.
 
 What comes of them shows in the queues of the exchange further on: they are noted there, at the last of the declarations
-and bindings that bring them about.
+and bindings that bring them about, or at the publish that takes such a way.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from conformance.oracle.model.connections import Connection
     from conformance.oracle.model.model import Model
 
-AFTER, TWICE, VOID = "alternate-after-others", "alternate-of-alternate", "binding-without-value"
-ALTERNATE = "alternate-exchange"
+AFTER, SEVERAL, VOID = "alternate-after-others", "several-keys-to-alternate", "binding-without-value"
 
 
 def roles(topology: Topology, exchange: Exchange) -> Iterator[str]:
@@ -28,24 +27,25 @@ def roles(topology: Topology, exchange: Exchange) -> Iterator[str]:
     before = [one for one in there if one.alternate == exchange.name]
     if any(binding.to in before for one in there for binding in one.bindings):
         yield AFTER
-    names = {one.name for one in before}
-    if before and (exchange.alternate or any(one.alternate in names for one in there)):
-        yield TWICE
     if any(binding.to is exchange and None in binding.arguments.values() for one in there for binding in one.bindings):
         yield VOID
 
 
-def exchange_declared(model: Model, connection: Connection, event: Event) -> Found:
-    yield from unopened(model, connection, event)
-    name = (event.args.get("arguments") or {}).get(ALTERNATE)
-    alternate = model.topology.exchange(connection.vhost, name) if isinstance(name, str) else None
-    if alternate is None:
+def several_keys(model: Model, connection: Connection, event: Event) -> Found:
+    """A publish names more keys than one: the alternates of all exchanges that it may come to, with their queues."""
+    if '"CC"' not in event.arguments and '"BCC"' not in event.arguments:
         return
-    if any(one.alternate == event.exchange for one in model.topology.exchanges.values()):
-        yield from _in_queues(alternate, TWICE)
-    if alternate.alternate:
-        yield from _in_queues(alternate, TWICE)
-        yield from _in_queues(model.topology.exchange(connection.vhost, alternate.alternate), TWICE)
+    ahead, met = [model.topology.exchange(connection.vhost, event.exchange or "")], set[Exchange]()
+    while ahead:
+        exchange = ahead.pop()
+        if exchange is None or exchange in met:
+            continue
+        met.add(exchange)
+        ahead.extend(binding.to for binding in exchange.bindings if isinstance(binding.to, Exchange))
+        if exchange.alternate:
+            alternate = model.topology.exchange(connection.vhost, exchange.alternate)
+            yield from _in_queues(alternate, SEVERAL)
+            ahead.append(alternate)
 
 
 def exchange_bound(model: Model, connection: Connection, event: Event) -> Found:

@@ -95,7 +95,7 @@ _HANDLERS: Mapping[str, Callable[[Model, Connection, Event], Found]] = {
     "queue.purge": queues.about_queue,
     "queue.bind": queues.queue_bound,
     "queue.unbind": queues.about_queue,
-    "exchange.declare": further.exchange_declared,
+    "exchange.declare": endings.unopened,
     "exchange.delete": queues.exchange_deleted,
     "exchange.bind": further.exchange_bound,
     "exchange.unbind": endings.unopened,

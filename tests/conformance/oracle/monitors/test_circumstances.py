@@ -41,6 +41,7 @@ BEHIND = (
     "@queue q \n @exchange a q \n @open 1 \n 1 > exchange x fanout alternate-exchange=a \n 1 < exchange-ok \n "
     "1 > exchange y fanout \n 1 < exchange-ok \n "
 )
+KEYED = '1 > publish other m1 exchange=y with={"headers":{"CC":["A",[["S","another"]]]}}'
 LIMITED = (
     '- permit u / {"configure":".*"} \n u:0 < start \n u:0 > start-ok user=u \n u:0 > enter \n u:0 < entered \n '
     "u:1 > open \n u:1 < open-ok \n "
@@ -83,6 +84,7 @@ ARISES = {
     "nothing-to-settle-in-transaction": SELECTED + "1 > nack 0 multiple requeue",
     "recover-without-requeue": "@queue q \n @consume 1 q c1 \n 1 > recover",
     "recover-in-transaction": HELD + "1 > select \n 1 < select-ok \n " + "1 > ack 1 \n 1 > recover requeue",
+    "recover-in-transaction-here": HELD + "1 > select \n 1 < select-ok \n 1 > ack 1 \n 1 > recover requeue",
     "recover-async": HELD + "1 > recover-async requeue",
     "gets-recovered": HELD + "1 > recover requeue",
     "prefetch-size": "@open 1 \n 1 > qos 0 size=1",
@@ -100,7 +102,7 @@ ARISES = {
     "transient-exchange-restarted": "@exchange x \n - restarted stopping",
     "priorities-under-channel-limit": RANKED.format("global"),
     "alternate-after-others": BEHIND + "1 > bind-exchange x y",
-    "alternate-of-alternate": BEHIND + "1 > exchange z fanout alternate-exchange=x",
+    "several-keys-to-alternate": BEHIND + f"1 > bind-exchange x y \n {KEYED}",
     "transient-message-restarted": "@queue q classic durable \n @stock q m1 \n - restarted stopping",
     "delivered-restarted": "@queue q durable \n @stock q m1 \n @hold 1 q m1 \n - restarted stopping",
     "binding-without-value": "@queue q \n @route x headers - q ink=void",
@@ -166,6 +168,7 @@ MISSES = {
     "recover-in-transaction": HELD
     + "1 > select \n 1 < select-ok \n "
     + "1 > ack 1 \n 1 > rollback \n 1 < rollback-ok \n 1 > recover requeue",
+    "recover-in-transaction-here": HELD + "1 > select \n 1 < select-ok \n 1 > recover requeue \n 1 > ack 1",
     "recover-async": HELD + "1 > recover requeue",
     "gets-recovered": HELD + "1 > ack 2 multiple \n 1 > recover requeue",
     "prefetch-size": "@open 1 \n 1 > qos 1",
@@ -184,7 +187,7 @@ MISSES = {
     "transient-exchange-restarted": "@exchange x \n - restarted started",
     "priorities-under-channel-limit": RANKED.format(""),
     "alternate-after-others": BEHIND + "1 > bind-exchange y x",
-    "alternate-of-alternate": BEHIND + "1 > exchange z fanout alternate-exchange=y",
+    "several-keys-to-alternate": BEHIND + f"1 > bind-exchange y x \n {KEYED}",
     "transient-message-restarted": "@queue q quorum durable \n @stock q m1 \n - restarted stopping",
     "delivered-restarted": "@queue q durable \n @stock q m1 \n - restarted stopping",
     "binding-without-value": "@queue q \n @route x headers - q ink=red",
