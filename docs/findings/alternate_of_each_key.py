@@ -2,9 +2,9 @@
 
     python alternate_of_each_key.py amqp://guest:guest@localhost:5672/%2F ...
 
-`first` is a direct exchange with two queues, bound with the keys `known` and `also`; its alternate is `last`, a fanout with
-another queue. It is itself the alternate of `outer`, a direct exchange without bindings. A message is published to `first` or
-`outer` with the routing key and the header CC as shown. Which queues get it?
+`first` is a direct exchange with two queues, bound with the keys `known` and `also`; its alternate is `last`, a fanout
+with another queue. It is itself the alternate of `outer`, a direct exchange without bindings. A message is published to
+`first` or `outer` with the routing key and the header CC as shown. Which queues get it?
 """
 
 from __future__ import annotations

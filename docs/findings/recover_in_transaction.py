@@ -5,8 +5,8 @@
 A transactional channel gets two messages, and acks the second one. It recovers or does not, rolls back or does not, and
 is closed. Both messages should be in the queue again, for neither has been acknowledged.
 
-Then it acks the second one, or returns it, recovers and commits, by basic.get and with a running consumer. The commit is to
-be answered with commit-ok, and what was returned is to be in the queue.
+Then it acks the second one, or returns it, recovers and commits, by basic.get and with a running consumer. The commit
+is to be answered with commit-ok, and what was returned is to be in the queue.
 """
 
 from __future__ import annotations

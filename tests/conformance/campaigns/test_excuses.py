@@ -58,6 +58,7 @@ ALWAYS = {
 SELDOM = {(name, "get-meets-deletion") for name in ("rabbitmq-3.8", "rabbitmq-3.10", "rabbitmq-4.0")}
 """Versions on which it is a race all the same."""
 IMITATE = {
+    "carbon.alternate-as-well",
     "strange.one-content-in-another",
     "headers.no-number-is-zero",
     "headers.floats-fail",
