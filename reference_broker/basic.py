@@ -33,7 +33,7 @@ def publish(channel: Channel, method: m.BasicPublish, header: codec.Header, body
         message = Message(method.exchange, method.routing_key, header, body)
     confirms = channel.confirms
     if channel.transaction is not None:
-        channel.transaction.publish(method.exchange, message, method.mandatory)
+        channel.transaction.publish(channel, method.exchange, message, method.mandatory)
     elif confirms is None:
         channel.publish(method.exchange, message, method.mandatory)
     else:

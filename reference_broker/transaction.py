@@ -22,7 +22,8 @@ class Transaction:
         self.published: list[tuple[str, Message, bool]] = []
         self.settled: list[tuple[list[Delivery], Callable[[Delivery], None]]] = []
 
-    def publish(self, exchange: str, message: Message, mandatory: bool) -> None:
+    def publish(self, channel: Channel, exchange: str, message: Message, mandatory: bool) -> None:
+        """It is routed with the commit, so its channel is not asked here."""
         self.published.append((exchange, message, mandatory))
 
     def settle(self, deliveries: list[Delivery], fate: Callable[[Delivery], None]) -> None:

@@ -7,7 +7,8 @@ to the same profile. A dialect is its *edition*, which is data, and the behaviou
 Not imitated: what RabbitMQ only does when two things happen to race (a cancellation that meets a
 deletion on another connection, a cancel pipelined behind its consume, a timer that gets lost), and
 what quorum queues do of their own: in 3.8 deliveries that a cancel meets are delivered twice or lost,
-a length limit is exceeded while publishes are under way, and up to 4.2 priorities are two, mixed.
+more than 32 messages that return together come in any order, a length limit is exceeded while publishes are under way,
+and up to 4.2 priorities are two, mixed.
 """
 
 from __future__ import annotations

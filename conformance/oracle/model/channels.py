@@ -251,6 +251,8 @@ class Channel:
     singles: int = 0
     last_multiple: Settlement | None = None
     last_settlement: Settlement | None = None
+    may_have_missed: int = 0
+    """The latest publish to an exchange that may not have been there."""
     gave_back: int = 0
     """When the client last returned deliveries, or had them recovered."""
     gets_recovered: int = 0

@@ -34,6 +34,7 @@ Facts = Iterator[Fact]
 Ids = tuple[int, int]
 
 SETTLES: frozenset[Ids] = frozenset({(60, 80), (60, 90), (60, 120)})
+PUBLISH: Ids = (60, 40)
 NOT_FOUND = 404
 DECLARES: tuple[Ids, Ids] = (50, 10), (40, 10)
 NAMED_TAG = re.compile(r"delivery[ -]tag:? \[?(-?\d+)")
@@ -59,7 +60,7 @@ def close_channel(model: Model, connection: Connection, event: Event) -> Facts:
         yield ChannelInsteadOfConnection(event, channel, hard)
         connection.error = None
         endings.shake(channel)
-    elif channel.method_error is not None and not (ids in SETTLES and channel.unproven) and not _before(channel, ids):
+    elif channel.method_error is not None and not (ids in SETTLES and channel.unproven) and not _before(channel, event):
         yield Faulted(event, channel, channel.method_error)
         _as_expected(model, channel, event, channel.method_error)
     elif (
@@ -87,11 +88,16 @@ def close_channel(model: Model, connection: Connection, event: Event) -> Facts:
     connection.failed[event.channel] = channel
 
 
-def _before(channel: Channel, ids: Ids) -> bool:
-    """Does the close name a request that is unanswered, and was sent before the mistake?"""
-    error = channel.method_error
+def _before(channel: Channel, event: Event) -> bool:
+    """Does the close name what was sent before the mistake, and may have failed as well: a request that is unanswered, or
+    a publish to an exchange that may not have been there?"""
+    error, ids = channel.method_error, ids_of(event)
+    if error is None:
+        return False
+    if ids == PUBLISH and event.args.get("reply_code") == NOT_FOUND != error.code:
+        return channel.handled < channel.may_have_missed < error.seq
     named = [one.seq for one in channel.pending() if (one.class_id, one.method_id) == ids]
-    return error is not None and (error.class_id, error.method_id) != ids and any(seq < error.seq for seq in named)
+    return (error.class_id, error.method_id) != ids and any(seq < error.seq for seq in named)
 
 
 def _not_found(model: Model, channel: Channel, event: Event) -> None:

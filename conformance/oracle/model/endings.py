@@ -137,11 +137,12 @@ def _doubt_unconfirmed(channel: Channel) -> None:
 
 def shake(channel: Channel) -> None:
     """The channel ended for a reason that we do not know: what it did since its last answer may have had no effect."""
-    for settlement in channel.unproven:
-        for delivery in settlement.covered:
-            copy = delivery.copy
-            if copy.holder is delivery and (copy.place == GONE or copy.settlement is settlement):
-                copy.queue.unsettle(copy, indeterminate=True)
+    committing = [(one.settlement, one) for request in channel.pending() for one in request.settled]
+    unproven = [(settlement, one) for settlement in channel.unproven for one in settlement.covered]
+    for settlement, delivery in committing + unproven:
+        copy = delivery.copy
+        if copy.holder is delivery and (copy.place == GONE or copy.settlement is settlement):
+            copy.queue.unsettle(copy, indeterminate=True)
     channel.unproven.clear()
     for queue in channel.lapsed:
         queue.mix_up()

@@ -49,6 +49,8 @@ def publish(model: Model, channel: Channel, event: Event) -> None:
         number = channel.published + 1 if channel.confirm else 0
         requests.fail_channel(channel, event, "CNF-019", *wrong, number=number, also=_refusals(model, channel))
         return
+    if way == topology.UNKNOWN and _may_miss(model, channel, event.exchange or ""):
+        channel.may_have_missed = event.seq
     publication = _publication(channel, event)
     if channel.confirm:
         channel.published = publication.number
@@ -75,6 +77,11 @@ def publish(model: Model, channel: Channel, event: Event) -> None:
             copy.queue.announce(copy)
     else:
         enter(channel, publication, event.seq)
+
+
+def _may_miss(model: Model, channel: Channel, name: str) -> bool:
+    exchange = model.topology.exchange(channel.connection.vhost, name)
+    return exchange is None or not exchange.there_for(channel)
 
 
 def _refusals(model: Model, channel: Channel) -> tuple[int, ...]:

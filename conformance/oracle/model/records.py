@@ -293,6 +293,8 @@ class Request:
     """A basic.qos with the count that is set already."""
     committed: list[Publication] = field(default_factory=list)
     """What a tx.commit publishes."""
+    settled: list[Delivery] = field(default_factory=list)
+    """What it settles."""
     census: Census | None = None
     """What its answer tells the count of."""
     claims: tuple[str, ...] = ()

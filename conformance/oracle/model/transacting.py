@@ -55,6 +55,7 @@ def commit(model: Model, channel: Channel, event: Event) -> None:
     expected = requests.request(channel, event)
     if expected is not None:
         expected.committed = channel.unpublished
+        expected.settled = [delivery for _, covered in channel.uncommitted for delivery in covered]
     channel.uncommitted, channel.unpublished = [], []
 
 

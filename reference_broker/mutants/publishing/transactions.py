@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 import codec
 from codec import methods as m
+from codec.errors import ReplyCode
 from reference_broker import basic, topology
 from reference_broker.channel import Channel, Fate, failed, requeued, settle_down
-from reference_broker.errors import ChannelException, precondition
-from reference_broker.message import addressed
+from reference_broker.errors import AmqpException, ChannelException, ConnectionException, precondition
+from reference_broker.message import Message, addressed
 from reference_broker.mutants.kinds import Mutant, changes, enter, handles, memory, replaces
 from reference_broker.parts import Parts
+from reference_broker.queue import Queue
 from reference_broker.transaction import Transaction
 from reference_broker.unacked import Delivery
 
@@ -189,6 +191,41 @@ def commit_ok_too_soon(self: Transaction, channel: Channel) -> None:
 @before_commit("transactions.backwards", "a commit publishes the last message first", "TX-011")
 def backwards(self: Transaction, channel: Channel) -> None:
     self.published.reverse()
+
+
+def wants_its_queues(name: str, says: str, error: AmqpException) -> None:
+    """A transaction that fails with this error when a queue is gone to which it has published."""
+
+    def apply(parts: Parts) -> None:
+        below = parts.transaction
+
+        def publish(self: Transaction, channel: Channel, exchange: str, message: Message, mandatory: bool) -> None:
+            memory(self, "wanted", list).extend(channel.vhost.route(exchange, message))
+            below.publish(self, channel, exchange, message, mandatory)
+
+        def commit(self: Transaction, channel: Channel) -> bool:
+            wanted = memory(self, "wanted", list)
+            gone = any(isinstance(one, Queue) and one.deleted for one in wanted)
+            wanted.clear()
+            if gone:
+                raise error
+            return below.commit(self, channel)
+
+        parts.override("transaction", publish=publish, commit=commit)
+
+    enter(apply, Mutant(name, says, ("TX-017",), apply))
+
+
+wants_its_queues(
+    "transactions.gone-queue-is-not-found",
+    "a commit costs the channel when a queue is gone to which it has published",
+    ChannelException(ReplyCode.NOT_FOUND, "a queue of this transaction is gone"),
+)
+wants_its_queues(
+    "transactions.gone-queue-costs-all",
+    "a commit costs the connection when a queue is gone to which it has published",
+    ConnectionException(ReplyCode.RESOURCE_ERROR, "a queue of this transaction is gone"),
+)
 
 
 @handles(m.BasicPublish, "transactions.returned-early", "a publish in a transaction is returned at once", "TX-012")

@@ -13,6 +13,9 @@ from reference_broker.queue import Queue
 from reference_broker.ready import Ready
 from reference_broker.unacked import Delivery
 
+ORDERED = 32
+"""Messages of a requeue that the mixing of large ones leaves alone."""
+
 # -- order
 
 
@@ -79,6 +82,21 @@ def batch_reversed(self: Channel, deliveries: list[Delivery], fate: Fate) -> Non
 def quorum_batch_reversed(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
     if fate is requeued and any(delivery.queue.quorum is not None for delivery in deliveries):
         deliveries = deliveries[::-1]
+    Channel.finish(self, deliveries, fate)
+
+
+@replaces(
+    "channel.finish",
+    "requeue.large-batch-mixed",
+    "a classic queue mixes the messages of one requeue if it is more than 32",
+    "RQ-002",
+)
+def large_batch_mixed(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+    if fate is requeued and len(deliveries) > ORDERED:
+        mixed = [one.entry for one in deliveries if one.queue.quorum is None]
+        positions = [entry.position for entry in mixed]
+        for entry, position in zip(mixed, positions[1::2] + positions[::2], strict=True):
+            entry.position = position
     Channel.finish(self, deliveries, fate)
 
 

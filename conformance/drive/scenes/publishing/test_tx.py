@@ -303,3 +303,22 @@ def test_a_rollback_and_what_is_not_settled(stage: Stage) -> None:
     stage.barrier(channel)
     channel.tx_commit()
     stage.quiesce()
+
+
+@rule("TX-017")
+def test_a_commit_to_a_queue_that_is_gone(stage: Stage) -> None:
+    """A transaction settles, and publishes to two queues; the one that it published to first, or last, is deleted."""
+    for at in (0, 1):
+        queues = [stocked(stage, 1), stage.queue()]
+        channel, other = transactional(stage), stage.channel()
+        stage.fetch(channel, queues[0], 1)
+        channel.ack(1)
+        gone = queues[1]
+        for queue in (gone, queues[0]) if at == 0 else queues:
+            channel.publish(queue)
+        stage.barrier(channel)
+        other.delete(gone)
+        stage.quiesce()
+        channel.tx_commit()
+        stage.quiesce()
+        stage.fetch(other, queues[0], 1, no_ack=True)

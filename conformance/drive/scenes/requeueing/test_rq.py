@@ -19,6 +19,8 @@ from conformance.drive.stage import Stage
 
 OFTEN = 10
 """Returns of one message."""
+MANY = 48
+"""Messages of a batch: RabbitMQ 3.8 mixes more than 32."""
 FRAME = 1 << 17
 """Octets of a frame, where larger ones are allowed too."""
 
@@ -49,12 +51,19 @@ def test_requeue_to_the_original_position(stage: Stage) -> None:
 
 @rule("RQ-002")
 def test_a_batch_keeps_its_order(stage: Stage) -> None:
-    """A multiple nack returns four of six; they are fetched again, and once more by tag 0."""
+    """A multiple nack returns four of six; they are fetched again, and once more by tag 0. A consumer returns many more."""
     channel, queue = holding(stage, 4, of=6)
     channel.nack(4, multiple=True)
     stage.fetch(channel, queue, 4)
     channel.nack(0, multiple=True)
     stage.fetch(channel, queue, 6)
+    consumer = stage.channel()
+    tag = consumer.consume(stocked(stage, MANY))
+    stage.quiesce()
+    consumer.nack(0, multiple=True)
+    stage.quiesce()
+    consumer.cancel(tag)
+    stage.quiesce()
 
 
 @rule("RQ-003", queue_types=("quorum",))

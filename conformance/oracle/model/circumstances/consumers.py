@@ -9,13 +9,16 @@ from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model import requesting
 from conformance.oracle.model.channels import CLOSED, Channel, Consumer
 from conformance.oracle.model.circumstances.endings import deadlines, unopened
-from conformance.oracle.model.circumstances.places import EVERYWHERE, Found, life, on
+from conformance.oracle.model.circumstances.places import EVERYWHERE, Found, declared, life, on
 from conformance.oracle.model.circumstances.queues import nameless
 from conformance.oracle.model.records import Delivery
 
 if TYPE_CHECKING:
     from conformance.oracle.model.connections import Connection
     from conformance.oracle.model.model import Model
+
+BATCH = 32
+"""So many messages that return together keep their order in RabbitMQ 3.8."""
 
 
 def consumed(model: Model, connection: Connection, event: Event) -> Found:
@@ -100,12 +103,22 @@ def settled(model: Model, connection: Connection, event: Event) -> Found:
         yield from on(channel, "nothing-to-settle")
         if channel.transactional:
             yield from on(channel, "nothing-to-settle-in-transaction")
-    yield from _namesakes(channel, channel.covered(event.delivery_tag or 0, bool(event.multiple)))
+    covered = channel.covered(event.delivery_tag or 0, bool(event.multiple))
+    yield from _namesakes(channel, covered)
+    if event.multiple and "requeue" in event.flags:
+        yield from _batches(covered)
     if not model.settings.timed or "requeue" not in event.flags:
         return
-    for delivery in channel.covered(event.delivery_tag or 0, bool(event.multiple)):
+    for delivery in covered:
         if delivery.stale:
             yield life(channel), "stale-returned"
+
+
+def _batches(returned: Iterable[Delivery]) -> Found:
+    """More may be on their way to the channel, and return as well: what counts is how many the queue has had."""
+    for queue in {id(one.copy.queue): one.copy.queue for one in returned}.values():
+        if max(queue.most, len(queue.copies) - len(queue.gone)) > BATCH:
+            yield declared(queue), "batch-of-many"
 
 
 def _namesakes(channel: Channel, settled: Iterable[Delivery]) -> Found:
@@ -130,4 +143,6 @@ def recovered(model: Model, connection: Connection, event: Event) -> Found:
         yield from on(channel, "recover-in-transaction-here")
     for queue in {one.queue for _, covered in channel.uncommitted for one in covered}:
         yield f"queue {queue}", "recover-in-transaction"
+    if "requeue" in event.flags:
+        yield from _batches(channel.unacked.values())
     yield from _namesakes(channel, channel.unacked.values())

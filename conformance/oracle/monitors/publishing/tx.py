@@ -2,33 +2,39 @@
 
 A memory of the family: how the transactions of each channel have ended. What was published in one that is not committed
 must not be seen; which rule speaks of it as well depends on what became of its transaction, and on whether that was
-the first of its channel.
+the first of its channel. Another one: commits of what was published to a queue that is gone.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from conformance.oracle.model.channels import Channel
+from conformance.history.events import TO_BROKER, Event
+from conformance.oracle.model.channels import OPEN, Channel
 from conformance.oracle.model.closing import ids_of
 from conformance.oracle.model.facts import (
     Accepted,
     Answered,
     ClosedUnasked,
+    ConnectionFailed,
     Delivered,
     FoundEmpty,
+    Passed,
 )
 from conformance.oracle.model.records import PROVISIONAL, Copy, Request
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.refusals import grants
-from conformance.oracle.monitors.table import judges
+from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.topology.preconditions import Asked
 
-EARLY, UNDONE, NEXT, AGAIN, UNFINISHED = "TX-003", "TX-005", "TX-006", "TX-007", "TX-008"
+EARLY, UNDONE, NEXT, AGAIN, UNFINISHED, BEREFT = "TX-003", "TX-005", "TX-006", "TX-007", "TX-008", "TX-017"
 COMMIT, ROLLBACK = "tx.commit", "tx.rollback"
 IDS = {(90, 20): COMMIT, (90, 30): ROLLBACK}
 NOT_TRANSACTIONAL = 406
+FORCED = 320
 MOST = 256
 """So many channels, and ends of transactions of each, are remembered."""
 
@@ -58,6 +64,13 @@ class Ends:
         if channel.close_answered or channel.close_seen or channel.connection.ended:
             return UNFINISHED
         return NEXT if ends else ""
+
+
+@dataclass(slots=True)
+class Bereft:
+    """Commits by their seq: a publish of the transaction, and the deletion of its queue, which was answered before."""
+
+    of: OrderedDict[int, tuple[int, int]] = field(default_factory=OrderedDict)
 
 
 @judges(Accepted, "TX-002")
@@ -131,3 +144,49 @@ def returns_before_commit_ok(fact: Answered, notes: Notes) -> None:
                 publication.seq,
                 fact.request.seq,
             )
+
+
+@follows(COMMIT)
+def committed(fact: Passed, notes: Notes) -> None:
+    """Is a queue gone that the transaction has published to?"""
+    event = fact.event
+    channel = fact.connection.channels.get(event.channel)
+    if event.direction != TO_BROKER or channel is None or channel.state != OPEN or channel.indeterminate:
+        return
+    known = notes.memory(Bereft).of
+    for publication in channel.unpublished if channel.transactional else ():
+        for queue in (copy.queue for copy in publication.copies):
+            if queue.deletion is not None and queue.deletion.known and publication.seq < queue.deleted:
+                known[event.seq] = publication.seq, queue.deleted
+    while len(known) > MOST:
+        known.popitem(last=False)
+
+
+@judges(Answered, BEREFT)
+def went_through(fact: Answered, notes: Notes) -> None:
+    """It is committed all the same."""
+    if fact.request.seq in notes.memory(Bereft).of:
+        notes.exercise(BEREFT)
+
+
+@judges(ClosedUnasked, BEREFT)
+def cost_the_channel(fact: ClosedUnasked, notes: Notes) -> None:
+    """The commit is refused."""
+    _refused(fact.event, "channel", (fact.channel,), notes)
+
+
+@judges(ConnectionFailed, BEREFT)
+def cost_the_connection(fact: ConnectionFailed, notes: Notes) -> None:
+    """The commit is refused with all else that the client does."""
+    if fact.error is None and not fact.failing:
+        _refused(fact.event, "connection", fact.connection.open_channels(), notes)
+
+
+def _refused(event: Event, what: str, channels: Iterable[Channel], notes: Notes) -> None:
+    if IDS.get(ids_of(event)) != COMMIT or event.args.get("reply_code") == FORCED:
+        return
+    commits = [one.seq for channel in channels for one in channel.pending() if one.method == COMMIT and not one.ignored]
+    gone = notes.memory(Bereft).of.get(commits[0]) if commits else None
+    if gone is not None:
+        allowed = "tx.commit-ok: that a queue is gone to which the transaction has published is no mistake"
+        notes.find(BEREFT, event, allowed, f"{what}: {closing(event.args)}", *gone, commits[0])

@@ -42,6 +42,7 @@ BEHIND = (
     "1 > exchange y fanout \n 1 < exchange-ok \n "
 )
 KEYED = '1 > publish other m1 exchange=y with={"headers":{"CC":["A",[["S","another"]]]}}'
+BATCH = " ".join(f"m{number}" for number in range(1, 33))
 LIMITED = (
     '- permit u / {"configure":".*"} \n u:0 < start \n u:0 > start-ok user=u \n u:0 > enter \n u:0 < entered \n '
     "u:1 > open \n u:1 < open-ok \n "
@@ -85,6 +86,7 @@ ARISES = {
     "recover-without-requeue": "@queue q \n @consume 1 q c1 \n 1 > recover",
     "recover-in-transaction": HELD + "1 > select \n 1 < select-ok \n " + "1 > ack 1 \n 1 > recover requeue",
     "recover-in-transaction-here": HELD + "1 > select \n 1 < select-ok \n 1 > ack 1 \n 1 > recover requeue",
+    "batch-of-many": f"@queue q \n @stock q {BATCH} m33 \n @hold 1 q m1 m2 \n 1 > nack 2 multiple requeue",
     "recover-async": HELD + "1 > recover-async requeue",
     "gets-recovered": HELD + "1 > recover requeue",
     "prefetch-size": "@open 1 \n 1 > qos 0 size=1",
@@ -169,6 +171,7 @@ MISSES = {
     + "1 > select \n 1 < select-ok \n "
     + "1 > ack 1 \n 1 > rollback \n 1 < rollback-ok \n 1 > recover requeue",
     "recover-in-transaction-here": HELD + "1 > select \n 1 < select-ok \n 1 > recover requeue \n 1 > ack 1",
+    "batch-of-many": f"@queue q \n @stock q {BATCH} \n @hold 1 q m1 m2 \n 1 > nack 2 multiple requeue",
     "recover-async": HELD + "1 > recover requeue",
     "gets-recovered": HELD + "1 > ack 2 multiple \n 1 > recover requeue",
     "prefetch-size": "@open 1 \n 1 > qos 1",

@@ -212,3 +212,15 @@ def test_a_close_that_names_an_earlier_request_is_not_about_a_mistake_behind_it(
     assert "CNF-019" not in play(PIPED + "1 < closed 405 60 70 RESOURCE_LOCKED").broken
     late = PIPED + "1 < get-empty \n 1 < closed 405 60 70 RESOURCE_LOCKED"
     assert "CNF-019" in play(late).broken
+
+
+RACED = "@queue q \n @open 1 \n 90 > exchange x fanout \n 1 > publish any m1 exchange=x \n"
+SOON = "1 > publish q m2 expiration=soon \n"
+NO_EXCHANGE = "1 < closed 404 60 40 NOT_FOUND - no exchange 'x'"
+
+
+def test_a_publish_that_meets_the_declaration_of_its_exchange_may_have_failed_first(play) -> None:
+    """CNF-019, TTL-009: RabbitMQ 4.3 says 404 for it, and not 406 for what comes behind."""
+    assert play(RACED + SOON + NO_EXCHANGE).broken == []
+    assert "CNF-019" in play(RACED + "@barrier 1 \n" + SOON + NO_EXCHANGE).broken, "the publish was handled"
+    assert "CNF-019" in play(RACED.replace("fanout \n", "fanout \n 90 < exchange-ok \n") + SOON + NO_EXCHANGE).broken

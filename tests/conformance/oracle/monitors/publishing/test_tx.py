@@ -22,6 +22,8 @@ BESIDE = EMPTY + "@open 2 \n 2 > select \n 2 < select-ok \n 1 > publish q m1 \n 
 OUT = "@queue q \n @stock q m1 m2 \n @hold 1 q m1 m2 \n 1 > select \n 1 < select-ok \n 1 > ack 1 \n 1 > rollback \n"
 UNSETTLED = OUT + "1 < rollback-ok \n"
 MADE = "@open 1 \n @open 2 \n 1 > select \n 1 < select-ok \n 1 > declare d \n 1 < declare-ok d \n"
+HALF = "@queue q \n @queue r \n @open 1 \n @open 2 \n 1 > select \n 1 < select-ok \n 1 > publish r m1 \n 1 > publish q m2 \n"
+GONE = HALF + "@barrier 1 \n 2 > delete r \n 2 < delete-ok \n 1 > commit \n"
 SOUND = {
     "TX-001": BEGUN + f"1 > ack 1 \n 1 > ack 1 \n 1 < closed 406 60 80 {TEXT}",
     "TX-002": ROLLED_BACK + "1 > ack 1 \n 1 > commit \n 1 < commit-ok",
@@ -40,6 +42,7 @@ SOUND = {
     "TX-014": MADE + "1 > rollback \n 1 < rollback-ok \n 2 > declare d passive \n 2 < declare-ok d",
     "TX-015": MISSING + "1 > publish any m1 exchange=x \n 1 < closed 404 60 40 NOT_FOUND - no exchange 'x'",
     "TX-016": UNSETTLED + "1 > ack 2 \n @barrier 1",
+    "TX-017": GONE + "1 < commit-ok \n @drain q m2",
 }
 BROKEN = [
     ("TX-001", BEGUN + "1 > ack 1 \n 1 > ack 1 \n - deadline replies"),
@@ -79,10 +82,16 @@ BROKEN = [
     ("TX-015", MISSING + "1 > publish any m1 exchange=x \n - deadline replies"),
     ("TX-016", UNSETTLED + "@open 2 \n 2 > get q \n 2 < get-ok 1 m2 q redelivered"),
     ("TX-016", UNSETTLED + "1 > ack 2 \n 1 < closed 406 60 80 PRECONDITION_FAILED - unknown delivery tag 2"),
+    ("TX-017", GONE + "0 < kicked 506 90 20 RESOURCE_ERROR - failed to deliver message"),
+    ("TX-017", GONE + "1 < closed 406 90 20 PRECONDITION_FAILED - partial tx completion"),
+    ("TX-017", GONE + "1 < closed 404 90 20 NOT_FOUND - no queue 'r'"),
     ("TX-004", "@open 1 \n 1 > rollback \n - deadline replies"),
     ("TX-004", "@open 1 \n 1 > commit \n 1 < kicked 406 90 20 channel is not transactional"),
 ]
 LAWFUL = {
+    "a commit that has no answer may have settled nothing, for all that was accepted before": BEGUN
+    + "1 > ack 1 \n @barrier 1 \n 1 > commit \n 0 < kicked 506 90 20 RESOURCE_ERROR \n d:1 > open \n d:1 < open-ok \n"
+    "d:1 > get q \n d:1 < get-ok 1 m1 q redelivered",
     "what is committed may be seen before commit-ok": BOTH
     + "@open 2 \n 2 > get q no_ack \n 2 < get-ok 1 m1 q \n 1 < commit-ok",
     "a commit that is not answered has brought nothing yet": BOTH + "@open 2 \n 2 > get r \n 2 < get-empty",
@@ -94,6 +103,9 @@ LAWFUL = {
     "what is rolled back is published again": MANDATORY
     + "1 > rollback \n 1 < rollback-ok \n 1 > publish any m1 exchange=x mandatory \n 1 > commit \n"
     "1 < return any m1 exchange=x \n 1 < commit-ok",
+    "an operator ends the connection": GONE + "0 < kicked 320 90 20 CONNECTION_FORCED - by hand",
+    "a commit that meets the deletion": HALF
+    + "2 > delete r \n 1 > commit \n 2 < delete-ok \n 1 < closed 406 90 20 PRECONDITION_FAILED - partial tx completion",
     "both channels are committed": BESIDE + "1 > commit \n 1 < commit-ok \n @drain q m1",
     "a queue that is deleted after the rollback": MADE
     + "1 > rollback \n 1 < rollback-ok \n 1 > delete d \n 1 < delete-ok \n 2 > declare d passive \n"
