@@ -2,8 +2,9 @@
 
     python commit_to_deleted.py amqp://guest:guest@localhost:5672/%2F ...
 
-A transaction acks the message `old`, and publishes to a queue that stays and to one that is deleted before the commit, in
-both orders. The commit should be answered, `old` should be gone, and the message for the queue that stays should be there.
+A transaction acks the message `old`, and publishes to a queue that stays and to one that is deleted before the commit,
+in both orders. The commit should be answered, `old` should be gone, and the message for the queue that stays should be
+there.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python returned_batch.py amqp://guest:guest@localhost:5672/%2F ...
 
-A consumer of a quorum queue holds all its messages, and returns them: by one basic.nack, by basic.recover, or by closing
-its channel. They should come again in the order in which they came first, however many they are.
+A consumer of a quorum queue holds all its messages, and returns them: by one basic.nack, by basic.recover, or by
+closing its channel. They should come again in the order in which they came first, however many they are.
 """
 
 from __future__ import annotations

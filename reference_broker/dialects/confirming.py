@@ -99,7 +99,7 @@ class GoneQueueCostsTheChannel(RoutedWhenPublished):
     "transaction",
     BEHAVIOURS,
     "transactions.gone-queue-costs-the-connection",
-    "a commit ends at the first publish to a queue that is gone, and costs the connection; what came before has happened",
+    "a commit stops at the first publish to a queue that is gone, and costs the connection; the rest has not happened",
     since="4.3",
 )
 class GoneQueueCostsTheConnection(RoutedWhenPublished):

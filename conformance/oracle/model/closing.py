@@ -89,8 +89,8 @@ def close_channel(model: Model, connection: Connection, event: Event) -> Facts:
 
 
 def _before(channel: Channel, event: Event) -> bool:
-    """Does the close name what was sent before the mistake, and may have failed as well: a request that is unanswered, or
-    a publish to an exchange that may not have been there?"""
+    """Does the close name what was sent before the mistake, and may have failed as well? That is a request without an
+    answer, or a publish to an exchange that may not have been there."""
     error, ids = channel.method_error, ids_of(event)
     if error is None:
         return False

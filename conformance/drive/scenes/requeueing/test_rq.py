@@ -51,7 +51,7 @@ def test_requeue_to_the_original_position(stage: Stage) -> None:
 
 @rule("RQ-002")
 def test_a_batch_keeps_its_order(stage: Stage) -> None:
-    """A multiple nack returns four of six; they are fetched again, and once more by tag 0. A consumer returns many more."""
+    """A multiple nack returns four of six; they are fetched again, and once more by tag 0. A consumer returns many."""
     channel, queue = holding(stage, 4, of=6)
     channel.nack(4, multiple=True)
     stage.fetch(channel, queue, 4)

@@ -22,7 +22,7 @@ BESIDE = EMPTY + "@open 2 \n 2 > select \n 2 < select-ok \n 1 > publish q m1 \n 
 OUT = "@queue q \n @stock q m1 m2 \n @hold 1 q m1 m2 \n 1 > select \n 1 < select-ok \n 1 > ack 1 \n 1 > rollback \n"
 UNSETTLED = OUT + "1 < rollback-ok \n"
 MADE = "@open 1 \n @open 2 \n 1 > select \n 1 < select-ok \n 1 > declare d \n 1 < declare-ok d \n"
-HALF = "@queue q \n @queue r \n @open 1 \n @open 2 \n 1 > select \n 1 < select-ok \n 1 > publish r m1 \n 1 > publish q m2 \n"
+HALF = "@queue r \n @open 2 \n" + EMPTY + "1 > publish r m1 \n 1 > publish q m2 \n"
 GONE = HALF + "@barrier 1 \n 2 > delete r \n 2 < delete-ok \n 1 > commit \n"
 SOUND = {
     "TX-001": BEGUN + f"1 > ack 1 \n 1 > ack 1 \n 1 < closed 406 60 80 {TEXT}",
