@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
@@ -56,9 +57,9 @@ def close_channel(model: Model, connection: Connection, event: Event) -> Facts:
         yield AfterClose(event, channel, None, ours=channel is not None and not channel.close_seen)
         return
     ids, hard = ids_of(event), opening.pending(connection, event)
-    if hard is not None and ids == (hard.class_id, hard.method_id) and (hard.rule != "ERR-010"):
+    if hard is not None and _is_about(event, hard) and hard.rule != "ERR-010":
         yield ChannelInsteadOfConnection(event, channel, hard)
-        connection.error = None
+        connection.error = replace(hard, rule="", optional=True) if hard.octets else None
         endings.shake(channel)
     elif channel.method_error is not None and not (ids in SETTLES and channel.unproven) and not _before(channel, event):
         yield Faulted(event, channel, channel.method_error)
@@ -86,6 +87,12 @@ def close_channel(model: Model, connection: Connection, event: Event) -> Facts:
     channel.end = channel.end or "error"
     channel.state, channel.close_seen, channel.discarding = CLOSED, event.seq, True
     connection.failed[event.channel] = channel
+
+
+def _is_about(event: Event, hard: ClientError) -> bool:
+    """Does the close blame what should cost the connection, by its method, or by its code if it was none?"""
+    by_code = bool(hard.octets) and event.args.get("reply_code") in hard.codes
+    return by_code or ids_of(event) == (hard.class_id, hard.method_id)
 
 
 def _before(channel: Channel, event: Event) -> bool:

@@ -131,6 +131,11 @@ def _of_header(raw: bytes) -> Flaw:
     return WEIGHT if weight else PROPERTIES
 
 
+def is_publish(raw: bytes) -> bool:
+    """Is it a frame of basic.publish?"""
+    return raw[:1] == bytes([METHOD]) and int.from_bytes(raw[HEAD : HEAD + 4], "big") == methods.BasicPublish.INDEX
+
+
 def _is_known(raw: bytes) -> bool:
     """Does the declaration have a method of this class and number?"""
     return int.from_bytes(raw[HEAD : HEAD + 4], "big") in methods.BY_INDEX

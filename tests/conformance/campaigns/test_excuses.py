@@ -59,7 +59,6 @@ SELDOM = {(name, "get-meets-deletion") for name in ("rabbitmq-3.8", "rabbitmq-3.
 """Versions on which it is a race all the same."""
 IMITATE = {
     "carbon.alternate-as-well",
-    "strange.one-content-in-another",
     "headers.no-number-is-zero",
     "headers.floats-fail",
     "octets.weight-unseen",

@@ -33,6 +33,7 @@ _FLAWS: Mapping[octets.Flaw, str] = {
     octets.ON_CHANNEL_0: "content-on-channel-0",
     octets.PROPERTIES: "unreadable-properties",
     octets.WEIGHT: "content-weight",
+    octets.UNKNOWN_METHOD: "unknown-method",
 }
 
 
@@ -68,5 +69,7 @@ def selected(model: Model, connection: Connection, event: Event) -> Found:
 
 def malformed(model: Model, connection: Connection, event: Event) -> Found:
     flaw = octets.flaw_of(event) if event.direction == TO_BROKER else None
-    if flaw is not None and flaw in _FLAWS:
+    if flaw is octets.INTERRUPTED and octets.is_publish(event.raw):
+        yield f"connection {connection.name}", "content-in-content"
+    elif flaw is not None and flaw in _FLAWS:
         yield f"connection {connection.name}", _FLAWS[flaw]

@@ -411,4 +411,4 @@ def channel_instead(fact: ChannelInsteadOfConnection, notes: Notes) -> None:
 def soft_by_choice(error: ClientError, event: Event, notes: Notes) -> bool:
     """Does the profile say that what is not implemented costs the channel alone?"""
     soft = notes.profile.choices.get("not_implemented") == "channel"
-    return soft and error.code == NOT_IMPLEMENTED == int(event.args.get("reply_code", 0))
+    return soft and NOT_IMPLEMENTED in error.codes and int(event.args.get("reply_code", 0)) == NOT_IMPLEMENTED

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conformance.catalogue.rules.circumstances import NAMES, named
-from tests.support.octets.frames import OCTETS
+from tests.support.octets.frames import OCTETS, PUBLISH
 
 TEXT = "PRECONDITION_FAILED - unknown delivery tag"
 HELD = "@queue q \n @stock q m1 m2 m3 \n @hold 1 q m1 m2 \n"
@@ -56,6 +56,7 @@ def wrong(rule: str) -> str:
     return f"@open 1 \n - octets c {OCTETS[rule].hex()}"
 
 
+INNER = f"@open 1 \n - octets c {(PUBLISH + PUBLISH).hex()}"
 MEET = "@queue q \n @exchange x q \n @open 1 \n "
 LEFT = (
     "- wait 1 \n @open 1 \n d:1 > open \n d:1 < open-ok \n d:1 > declare q exclusive \n d:1 < declare-ok q \n "
@@ -120,6 +121,8 @@ ARISES = {
     "longer-body": wrong("FRAME-006"),
     "misplaced-content": wrong("FRAME-004"),
     "interrupted-content": wrong("FRAME-005"),
+    "content-in-content": INNER,
+    "unknown-method": wrong("FRAME-010"),
     "other-class": wrong("FRAME-007"),
     "content-on-channel-0": wrong("FRAME-008"),
     "unreadable-properties": wrong("FRAME-015"),
@@ -205,7 +208,9 @@ MISSES = {
     "channel-shared": "@queue q \n @consume 1 q c1 \n @open 2 \n 2 > consume q c2",
     "longer-body": wrong("FRAME-005"),
     "misplaced-content": wrong("FRAME-008"),
-    "interrupted-content": wrong("FRAME-007"),
+    "interrupted-content": INNER,
+    "content-in-content": wrong("FRAME-005"),
+    "unknown-method": wrong("FRAME-011"),
     "other-class": wrong("FRAME-004"),
     "content-on-channel-0": wrong("FRAME-009"),
     "unreadable-properties": wrong("FRAME-007"),

@@ -35,6 +35,7 @@ BROKEN = [
     *((rule, f"{sent(rule)} - deadline replies") for rule in CODES),
     ("FRAME-004", f"{sent('FRAME-004')} 1 < closed 505 0 0 unexpected"),
     ("FRAME-005", f"{sent('FRAME-005')} - end c fin"),
+    ("FRAME-005", f"{sent('FRAME-005')} 1 < closed 505 60 40 unexpected"),
     ("FRAME-012", ELSEWHERE + "1 < closed 503 10 40 COMMAND_INVALID"),
     ("FRAME-012", ELSEWHERE + "0 < kicked 541 10 40 INTERNAL_ERROR"),
     ("FRAME-012", ELSEWHERE + "- deadline replies"),
@@ -71,3 +72,10 @@ def test_a_flaw_is_read_off_the_octets(rule: str) -> None:
         about = {"offset": problem.offset, "expected": problem.expected, "found": problem.found}
         flaws.append(octets.flaw_of(builder.note(">", "malformed", problem.raw, **about)))
     assert [flaw.rule for flaw in flaws if flaw is not None] == [rule]
+
+
+def test_a_connection_that_follows_its_channel_suffers_for_no_other(play) -> None:
+    """LavinMQ closes the channel alone, and has lost its place in the octets."""
+    other = f"d:1 > open \n d:1 < open-ok \n - octets d {OCTETS['FRAME-005'].hex()} \n d:0 < kicked 505 0 0 wrong \n"
+    closed = f"{sent('FRAME-010')} 1 < closed 540 99 10 NOT_IMPLEMENTED \n"
+    assert play(closed + other + "0 < kicked 501 0 0 FRAME_ERROR").broken == ["FRAME-010"]
