@@ -131,6 +131,7 @@ def could(results: Mapping[str, Any]) -> str:
 
 def headline(results: Mapping[str, Any]) -> tuple[str, str]:
     """The verdict on the broker in two sentences; the second is what is wrong, and may be empty."""
+    results = results_for_display(results)
     name = results["broker"]["name"]
     rules = [rule for rule in results["rules"] if judged(rule)]
     tally = {verdict: sum(rule["verdict"] == verdict for rule in rules) for verdict in SIGNS}

@@ -55,7 +55,7 @@ def test_the_page_has_a_sign_and_a_list_for_each(document: dict[str, Any]) -> No
 
 
 def test_the_headline_and_the_summary_call_it_no_breach(document: dict[str, Any]) -> None:
-    verdict, wrong = headline(results_for_display(document))
+    verdict, wrong = headline(document)
     assert wrong == ""
     assert "breaks" not in verdict
     said = markdown(document)

@@ -37,6 +37,7 @@ TEXTS = 15
 CHANCES = 25
 """As often as this, or nearly, a run at depth ci brings the circumstances of a race about, but for the rarest."""
 ALWAYS = {
+    "time-to-live",
     "settlements-kept-back",
     "name-used-again",
     "get-meets-deletion",
