@@ -1,8 +1,9 @@
-"""Tests that are many of a kind: `make test` plays some of each kind, drawn anew each time.
+"""Tests that are many of a kind, or cost much: `make test` plays some of them, drawn anew each time.
 
 A function marked `sampled(n)` stands for one claim about many wrong brokers, variations or sizes, and each of its tests
 costs seconds. With `--sample SEED` one in n of them is played; the seed is printed with the command, and brings the
-same ones again. Without the option, or with an empty one as in `make test SAMPLE=`, all are played.
+same ones again. Of the files that cost most, and of what needs Spark, a share is played in the same way. Without the
+option, or with an empty one as in `make test SAMPLE=`, all are played.
 """
 
 from __future__ import annotations
@@ -12,6 +13,37 @@ from random import Random
 
 import pytest
 
+COSTLY = frozenset(
+    f"tests/{name}.py"
+    for name in (
+        "conformance/campaigns/test_excuses",
+        "conformance/campaigns/test_legal",
+        "conformance/cli/test_bad_input",
+        "conformance/cli/test_cli",
+        "conformance/cli/test_strangers",
+        "conformance/clients/test_clients",
+        "conformance/diff/test_differential",
+        "conformance/drive/machines/messages/test_life",
+        "conformance/drive/machines/protocol/test_content",
+        "conformance/drive/machines/test_cancellation",
+        "conformance/drive/machines/test_settlement",
+        "conformance/drive/test_crash",
+        "conformance/drive/test_rights",
+        "conformance/drive/test_suite",
+        "conformance/oracle/monitors/test_state",
+        "conformance/session/test_hunting",
+        "conformance/session/test_plugin",
+        "reports/test_browser",
+        "reports/test_html",
+        "reports/test_matrix",
+        "tools/test_captures",
+        "tools/test_personalities",
+        "tools/test_rewriting",
+    )
+)
+"""Files that take more than a minute; of their tests one in `SHARE` is played."""
+SHARE, OF_SPARK = 2, 3
+
 
 def add_option(parser: pytest.Parser) -> None:
     parser.addoption("--sample", metavar="SEED", help="of tests that are many of a kind, play those that this draws")
@@ -19,7 +51,7 @@ def add_option(parser: pytest.Parser) -> None:
 
 def header(config: pytest.Config) -> str | None:
     seed = config.getoption("--sample")
-    return f"tests that are many of a kind: some, drawn by --sample {seed}" if seed else None
+    return f"tests that are many of a kind, or cost much: some, drawn by --sample {seed}" if seed else None
 
 
 def keep_drawn(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -29,12 +61,19 @@ def keep_drawn(config: pytest.Config, items: list[pytest.Item]) -> None:
         return
     kinds: dict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
     for item in items:
-        mark = item.get_closest_marker("sampled")
-        if mark is not None:
-            kinds[item.nodeid.partition("[")[0], mark.args[0]].append(item)
+        share = share_of(item)
+        if share > 1:
+            kinds[item.nodeid.partition("[")[0], share].append(item)
     left_out = {item for (name, n), those in kinds.items() for item in _left_out(those, n, f"{seed} {name}")}
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
     items[:] = [item for item in items if item not in left_out]
+
+
+def share_of(item: pytest.Item) -> int:
+    """One in so many like this is played."""
+    mark, spark = item.get_closest_marker("sampled"), item.get_closest_marker("spark") is not None
+    costly = item.nodeid.partition("::")[0] in COSTLY
+    return (mark.args[0] if mark is not None else 1) * (OF_SPARK if spark else SHARE if costly else 1)
 
 
 def _left_out(items: list[pytest.Item], n: int, seed: str) -> list[pytest.Item]:
