@@ -12,6 +12,7 @@ from conformance.oracle.model import endings, memory, races, requests, timeouts,
 from conformance.oracle.model.channels import FAILING, Channel
 from conformance.oracle.model.records import EITHER, GONE, RETURNED, Delivery, Settlement
 
+SETTLING = frozenset({"basic.ack", "basic.nack", "basic.reject"})
 SIGNED_LIMIT = 1 << 63
 
 
