@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
 from conformance.oracle import topology
-from conformance.oracle.model import cancelling, counts, endings, races, requests, settling, timeouts, windows
+from conformance.oracle.model import cancelling, counts, endings, races, requests, settling, taking, timeouts, windows
 from conformance.oracle.model.channels import CANCELLING, LIVE, STARTING, TIMED, Channel, Consumer
 from conformance.oracle.model.records import RECOVERED, ClientError, Delivery, PotentialReceiver, Settlement
 from conformance.oracle.topology import Change
@@ -50,7 +50,7 @@ def consume(model: Model, channel: Channel, event: Event) -> None:
         what = f"basic.consume with the tag {tag!r}, of a consumer whose queue may be gone"
         requests.fail_connection(channel.connection, ClientError(event.seq, "", 530, 60, 20, what, optional=True))
     no_ack = "no_ack" in event.flags
-    receiver = queue.taken_by(PotentialReceiver(event.seq, no_ack, get=False))
+    receiver = taking.begin(queue, PotentialReceiver(event.seq, no_ack, get=False))
     waits = "no_wait" not in event.flags
     consumer = channel.consumers[tag] = Consumer(
         tag,
@@ -106,7 +106,7 @@ def get(model: Model, channel: Channel, event: Event) -> None:
     channel.fetched = True
     census = counts.asked(model, queue, event)
     request.source, request.no_ack = queue, "no_ack" in event.flags
-    request.receiver = queue.taken_by(PotentialReceiver(event.seq, request.no_ack, get=True))
+    request.receiver = taking.begin(queue, PotentialReceiver(event.seq, request.no_ack, get=True))
     request.census = counts.sent(census)
     channel.expect(request)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
 from conformance.oracle import topology
-from conformance.oracle.model import cancelling, counts, declaring, memory, requests, timeouts
+from conformance.oracle.model import cancelling, counts, declaring, dropping, memory, requests, timeouts
 from conformance.oracle.model.channels import Channel
 from conformance.oracle.model.records import Census, Request
 from conformance.oracle.model.stock import stock_of
@@ -48,7 +48,7 @@ def delete(model: Model, channel: Channel, event: Event) -> None:
         queue.forget()
     elif queue is not None:
         queue.doubt()
-        queue.disinherit()
+        dropping.disinherit(queue)
         queue.deleted = event.seq
         queue.deletion = queue.deletion or change
         cancelling.delete(model.connections.values(), queue, queue.deletion)

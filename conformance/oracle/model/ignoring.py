@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
-from conformance.oracle.model import requests, settling
+from conformance.oracle.model import dropping, requests, settling, taking
 from conformance.oracle.model.channels import Channel
 from conformance.oracle.model.connections import Connection
 from conformance.oracle.model.records import VOID, ClientError, Copy, PotentialReceiver
@@ -70,7 +70,7 @@ def ignored(model: Model, channel: Channel, event: Event) -> None:
 
 def _may_delete(queue: Queue, channel: Channel, event: Event) -> None:
     queue.doubt()
-    queue.disinherit()
+    dropping.disinherit(queue)
     queue.deleted = event.seq
     queue.deletion = queue.deletion or Change(channel, event.seq)
 
@@ -81,8 +81,10 @@ def _may_purge(queue: Queue, channel: Channel, event: Event) -> None:
 
 
 def _may_take(queue: Queue, channel: Channel, event: Event) -> None:
-    receiver = queue.taken_by(PotentialReceiver(event.seq, "no_ack" in event.flags, get=event.method == "basic.get"))
-    queue.lose(receiver)
+    receiver = taking.begin(
+        queue, PotentialReceiver(event.seq, "no_ack" in event.flags, get=event.method == "basic.get")
+    )
+    taking.lose(queue, receiver)
 
 
 _MAY_HAPPEN: dict[str, Callable[[Queue, Channel, Event], None]] = {
