@@ -10,13 +10,19 @@ import codec
 from codec import methods as m
 from codec import values
 from reference_broker import ReferenceBroker
-from tests.reference_broker.conversations import CASES, MARK, Await, Other, X, Y
+from tests.reference_broker.conversations.connections import CONNECTIONS, FROM_JAVA
+from tests.reference_broker.conversations.consumers import CONSUMERS
+from tests.reference_broker.conversations.exchanges import EXCHANGES
+from tests.reference_broker.conversations.messages import MESSAGES
+from tests.reference_broker.conversations.queues import LOCKED, QUEUES
+from tests.reference_broker.conversations.words import MARK, Await, Other, X, Y
 
 pytestmark = [
     pytest.mark.rabbitmq,
     pytest.mark.skipif("AMQP_RABBITMQ_URL" not in os.environ, reason="AMQP_RABBITMQ_URL is not set"),
 ]
 
+CASES = {**EXCHANGES, **QUEUES, **LOCKED, **MESSAGES, **CONSUMERS, **CONNECTIONS, **FROM_JAVA}
 CLOSES = (m.ChannelClose, m.ConnectionClose)
 CAPABILITIES = {"consumer_cancel_notify": True}
 COMPARED = ("rabbitmq-3.10", "rabbitmq-4.0", "rabbitmq-4.3")

@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from conformance.oracle.model import endings, owed, windows
+from conformance.oracle.model import endings, owed, taking, windows
 from conformance.oracle.model.channels import NEVER, Channel
 from conformance.oracle.model.closing import ids_of
 from conformance.oracle.model.facts import (
@@ -148,7 +148,7 @@ def _stray(fact: Stray, rules: Collection[str]) -> None:
     windows.forget(channel)
     ended = channel.ended.get(fact.consumer_tag)
     if ended is not None:
-        ended.source.haunt(fact.event.seq)
+        taking.haunt(ended.source, fact.event.seq)
 
 
 def _unanswered(fact: Unanswered, rules: Collection[str]) -> None:

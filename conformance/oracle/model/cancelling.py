@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
-from conformance.oracle.model import endings, memory
+from conformance.oracle.model import endings, memory, taking
 from conformance.oracle.model.channels import CANCELLING, LIVE, TIMED, Channel, Consumer
 from conformance.oracle.model.connections import Connection
 from conformance.oracle.model.facts import Bereft, Fact, Notified, Rested
@@ -96,7 +96,7 @@ def cancel(channel: Channel, tag: str, event: Event, request: Request | None) ->
         channel.silent.append(consumer)
     consumer.state = CANCELLING
     if not consumer.source.semantics.cancelok_ends:
-        consumer.source.lose(consumer.receiver)
+        taking.lose(consumer.source, consumer.receiver)
 
 
 def _rule_of(channel: Channel, tag: str) -> str:
@@ -162,7 +162,7 @@ def answered(channel: Channel, event: Event, request: Request) -> None:
         return
     end(channel, consumer, CANCELLED, event.seq)
     if consumer.source.semantics.cancelok_ends:
-        consumer.source.end(consumer.receiver, event.seq, blind=False)
+        taking.end(consumer.source, consumer.receiver, event.seq, blind=False)
 
 
 def end(channel: Channel, consumer: Consumer, how: str, at: int) -> None:
@@ -197,7 +197,7 @@ def notified(channel: Channel, event: Event) -> Iterator[Fact]:
     if consumer.source.deleted:
         if consumer.state != CANCELLING:
             end(channel, consumer, NOTIFIED, event.seq)
-            consumer.source.end(consumer.receiver, event.seq, blind=False)
+            taking.end(consumer.source, consumer.receiver, event.seq, blind=False)
     elif not again:
         _timed_out(channel, consumer)
 
@@ -225,7 +225,7 @@ def _late(ended: Ended, consumer: Consumer | None) -> bool:
 def _timed_out(channel: Channel, consumer: Consumer) -> None:
     """The broker ends a consumer whose queue is there, for reasons that we cannot tell: what it holds may go back."""
     consumer.state = CANCELLING
-    consumer.source.lose(consumer.receiver)
+    taking.lose(consumer.source, consumer.receiver)
     for delivery in channel.unacked.values():
         if delivery.consumer is consumer:
             delivery.indeterminate = True
@@ -246,7 +246,7 @@ def rest(channel: Channel, sent: int, event: Event) -> Iterator[Fact]:
             channel.silent.remove(consumer)
             end(channel, consumer, SILENT, event.seq)
             if consumer.source.semantics.cancelok_ends:
-                consumer.source.end(consumer.receiver, event.seq, blind=False)
+                taking.end(consumer.source, consumer.receiver, event.seq, blind=False)
     for ended in [one for one in channel.unrested if one.at < sent]:
         channel.unrested.remove(ended)
         yield Rested(event, channel, ended)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
 from conformance.oracle import topology
-from conformance.oracle.model import closing
+from conformance.oracle.model import closing, taking
 from conformance.oracle.model.facts import Unanswered, Unrecovered
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _recover(queue: Queue, promised: list[Copy], at: int) -> None:
         if copy.id not in queue.missed:
             copy.survives = at
         queue.miss(copy)
-    queue.swept(0, at)
+    taking.swept(queue, 0, at)
 
 
 def promises(copy: Copy) -> bool:

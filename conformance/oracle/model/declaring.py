@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.catalogue.profiles import Profile
 from conformance.history.events import Event
-from conformance.oracle.model import policing
+from conformance.oracle.model import dropping, policing, taking
 from conformance.oracle.model.queues import Queue
 from conformance.oracle.model.records import PotentialReceiver, Request
 from conformance.oracle.topology import Change
@@ -52,7 +52,7 @@ def declare(model: Model, name: str, event: Event, channel: Channel, change: Cha
     queue.volatile = queue.volatile or event.has("auto_delete") or event.has("exclusive")
     queue.lossy = queue.lossy or queue.volatile
     if present is not None and any(present.kind != "classic" or _lingers(receiver) for receiver in present.receivers):
-        queue.haunt(event.seq)
+        taking.haunt(queue, event.seq)
     policing.widen(queue, model.topology.policies.keys(name))
     model.queues[name] = queue
 
@@ -65,7 +65,7 @@ def _bequeath(model: Model, queue: Queue, heir: str) -> None:
     if queue.dead_letters is None:
         model.uncounted = True
     elif queue.lossy:
-        queue.dead_letters.inherit()
+        dropping.inherit(queue.dead_letters)
 
 
 def _inherit(model: Model, heir: Queue, *, anew: bool) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
-from conformance.oracle.model import cancelling, counts, endings, memory, proofs, races, timeouts, windows
+from conformance.oracle.model import cancelling, counts, endings, memory, proofs, races, taking, timeouts, windows
 from conformance.oracle.model.channels import LIVE, OPEN, Channel, Consumer
 from conformance.oracle.model.facts import Delivered, Fact, First, FoundEmpty, Numbered, Overlooked, Stray, Unrequested
 from conformance.oracle.model.queues import Queue
@@ -66,7 +66,7 @@ def deliver(model: Model, channel: Channel, event: Event) -> Facts:
     _numbered(channel, event, get=False)
     namesake = _namesake(model, consumer, event)
     if namesake is not None:
-        namesake.haunt(event.seq)
+        taking.haunt(namesake, event.seq)
         channel.strays.add(event.delivery_tag or 0)
     if namesake is not None or cancelling.contested(channel, tag):
         consumer.limit_moved = True  # whose slot it takes is as uncertain as whose delivery it is
@@ -101,7 +101,7 @@ def get_ok(model: Model, channel: Channel, event: Event) -> Facts:
     else:
         _taken_unseen(channel, queue, event, no_ack=request.no_ack)
     if receiver is not None:
-        queue.end(receiver, event.seq, blind=False)
+        taking.end(queue, receiver, event.seq, blind=False)
 
 
 def get_empty(model: Model, channel: Channel, event: Event) -> Facts:
@@ -115,7 +115,7 @@ def get_empty(model: Model, channel: Channel, event: Event) -> Facts:
     yield from counts.answered(channel, request, event)
     yield FoundEmpty(event, channel, queue, receiver, request.seq)
     if receiver is not None:
-        queue.end(receiver, event.seq, blind=False)
+        taking.end(queue, receiver, event.seq, blind=False)
     queue.stayed_away(request.seq)
     queue.voided.clear()
 
@@ -209,7 +209,7 @@ def _delivered(
         queue.orders.lose()
         _overtaken(channel, delivery)
         return
-    explained = queue.explains(copy, receiver, channel, since)
+    explained = taking.explains(queue, copy, receiver, channel, since)
     if len(queue.orders.owners) < OWNERS:
         queue.orders.owners.add(channel.opened)
     if first_of(copy, delivery):
@@ -382,7 +382,7 @@ def _shake(model: Model, channel: Channel, event: Event) -> None:
 def _adopted(model: Model, channel: Channel, event: Event) -> Consumer:
     """A consumer that was there before the history began."""
     tag, queue = event.consumer_tag or "", model.queue(event.routing_key or "")
-    receiver = queue.taken_by(PotentialReceiver(event.seq, no_ack=False, get=False))
+    receiver = taking.begin(queue, PotentialReceiver(event.seq, no_ack=False, get=False))
     consumer = Consumer(tag, queue.name, False, LIVE, queue, receiver, limit_moved=True, since=event.seq)
     channel.consumers[tag] = consumer
     channel.joined += 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from conformance.oracle.model import races
+from conformance.oracle.model import races, taking
 from conformance.oracle.model.channels import CANCELLING, FAILING, NEVER, OPEN, Channel
 from conformance.oracle.model.queues import Queue
 from conformance.oracle.model.records import (
@@ -60,9 +60,9 @@ def release(channel: Channel, at: int) -> None:
             del ended.source.left[ended.how]
     greedy = any(not one.requeue and (one.racing or one.refusal == EITHER) for one in channel.unproven)
     for queue, receiver in receivers(channel):
-        queue.lose(receiver)
+        taking.lose(queue, receiver)
         if greedy:
-            queue.swallow(receiver)
+            taking.swallow(queue, receiver)
     _doubt_unconfirmed(channel)
 
 
@@ -88,7 +88,7 @@ def end_receivers(channel: Channel, at: int) -> None:
     races.end(channel, at)
     for queue, receiver in receivers(channel):
         if queue.semantics.closeok_ends:
-            queue.end(receiver, at, blind=True)
+            taking.end(queue, receiver, at, blind=True)
 
 
 def part(channel: Channel) -> None:
@@ -160,7 +160,7 @@ def blur(channel: Channel) -> None:
     """From now on anything may have happened to what the channel holds and does."""
     channel.indeterminate = True
     for queue, receiver in receivers(channel):
-        queue.lose(receiver)
+        taking.lose(queue, receiver)
     for delivery in channel.unacked.values():
         delivery.indeterminate = True
         delivery.copy.queue.unsettle(delivery.copy, indeterminate=True)
@@ -191,4 +191,4 @@ def clear(channel: Channel, at: int) -> None:
     channel.indeterminate = False
     for consumer in channel.consumers.values():
         if consumer.state != CANCELLING:
-            consumer.source.regain(consumer.receiver, at)
+            taking.regain(consumer.source, consumer.receiver, at)

@@ -12,7 +12,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from conformance.oracle import topology
-from conformance.oracle.model.records import GONE, WAITING, Copy, Delivery, Publication, Settlement
+from conformance.oracle.model.records import GONE, WAITING, Copy, Delivery, PotentialReceiver, Publication, Settlement
 
 if TYPE_CHECKING:
     from conformance.oracle.model.cancelling import Ended
@@ -115,7 +115,7 @@ def lost(queue: Queue) -> None:
     if len(queue.receivers) > LOST:
         known = [receiver for receiver in queue.receivers if receiver.lost]
         if len(known) > LOST:
-            queue.merge(known[0], known[1])
+            _merge(queue, known[0], known[1])
 
 
 def consumer_ended(channel: Channel, ended: Ended) -> None:
@@ -160,6 +160,16 @@ def stamped(stamps: dict[int, int]) -> None:
     if len(stamps) > 2 * STAMPS:
         for seq in list(stamps)[:STAMPS]:
             del stamps[seq]
+
+
+def _merge(queue: Queue, receiver: PotentialReceiver, other: PotentialReceiver) -> None:
+    """One that never ends stands for these two, of which both are lost."""
+    del queue.receivers[receiver], queue.receivers[other]
+    queue.lost -= 1
+    queue.swallowing -= receiver.no_ack and other.no_ack
+    no_ack = receiver.no_ack or other.no_ack
+    both = PotentialReceiver(receiver.start, no_ack=no_ack, get=False, lost=True)
+    queue.receivers = {both: None, **queue.receivers}
 
 
 def _lapse(settlement: Settlement, queue: Queue) -> None:

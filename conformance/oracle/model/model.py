@@ -18,6 +18,7 @@ from conformance.oracle.model import (
     closing,
     crash,
     declaring,
+    dropping,
     endings,
     gaps,
     handshaking,
@@ -232,7 +233,7 @@ class Model:
             self.opaque = True
             for queue in self.queues.values():
                 queue.opaque = True
-                queue.overflow()
+                dropping.overflow(queue)
 
     def owed(self) -> list[Obligation]:
         """What the broker still has to send."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
 from conformance.oracle import topology
-from conformance.oracle.model import requests, routing
+from conformance.oracle.model import dropping, requests, routing
 from conformance.oracle.model.channels import Channel, Select
 from conformance.oracle.model.queues import Queue
 from conformance.oracle.model.records import ClientError, Copy, Publication
@@ -42,7 +42,7 @@ def publish(model: Model, channel: Channel, event: Event) -> None:
     if '"headers"' in event.arguments and ('"CC"' in event.arguments or '"BCC"' in event.arguments):
         way = topology.UNKNOWN
         for queue in model.queues.values():
-            queue.overflow()
+            dropping.overflow(queue)
             queue.guests = True
     wrong = _wrong(event, way)
     if wrong:
@@ -60,7 +60,7 @@ def publish(model: Model, channel: Channel, event: Event) -> None:
         channel.numbered += publication.mandatory and model.profile.choices.get("confirm_numbers") == "mandatory-too"
     queues = _queues(model, event, way)
     for queue in queues:
-        queue.admit()
+        dropping.admit(queue)
     if isinstance(way, list):
         publication.routed = bool(way)
     if event.message is not None:

@@ -1,16 +1,14 @@
 """What is known about one queue: which messages wait in it, and who may be taking them.
 
 Broker and client race, so the order in which a client sees things is not the order in which the queue did them. The
-idea that makes judging safe all the same: keep the *receivers*, everything that may take messages, from the sending of
-consume or get until an answer proves that it takes nothing more. A message that the client has not seen may then be
-with a receiver, or may have been with one that has given it back.
+idea that makes judging safe all the same: keep the *receivers*, everything that may take messages. A message that the
+client has not seen may then be with a receiver, or may have been with one that has given it back.
 
 - `others`: may anybody but this receiver hold a message that entered at `since`, unseen by the client?
 - `unseen`: may a message have been delivered and given back since then, without the client seeing it?
 - `there`: was this message certainly in the queue when the broker handled what the channel sent at `since`?
 
-A receiver that ended by an answer to itself has shown all that it took. One that ended with its channel is *blind*: it
-may have taken messages that the client never saw.
+`taking` says how receivers come and go, `dropping` what the queue does with messages by itself.
 
 Cost: waiting messages are kept in order of publication (`fresh`) and of return (`returned`); those that nobody owes
 any more are put aside (`aside`). So a step looks only at messages that are out of order right now.
@@ -24,10 +22,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from conformance.catalogue.profiles import QueueSemantics
-from conformance.oracle.model import memory
+from conformance.oracle.model import dropping, memory
 from conformance.oracle.model.candidate_orders import CandidateOrders
 from conformance.oracle.model.records import (
-    DEAD,
     GONE,
     OUT,
     PROVISIONAL,
@@ -153,113 +150,44 @@ class Queue:
     reentered: bool = False
     """Something has been returned to it."""
     orders: CandidateOrders = field(init=False)
-    _blind_until: int = 0
-    _shared_until: int = 0
-    _mingled_until: int = 0
-    _lost_until: int = 0
-    _swept: int = 0
-    _lost: int = 0
-    _swallowing: int = 0
+    blind_until: int = 0
+    """When a receiver ended last that may have taken messages unseen."""
+    shared_until: int = 0
+    """When one ended last beside others, of several consumers."""
+    mingled_until: int = 0
+    """When one that was blind or lost ended last while others were there."""
+    lost_until: int = 0
+    """When one ended last, or was regained, that may have given back messages unseen."""
+    swept: int = 0
+    """When returns of deliveries that the client had not read were handled last."""
+    lost: int = 0
+    """How many of its receivers are lost."""
+    swallowing: int = 0
+    """How many of these may have settled what they took."""
 
     def __post_init__(self) -> None:
         self.orders = CandidateOrders(self.order, self.semantics.same_channel_order)
 
     # -- receivers
 
-    def taken_by(self, receiver: PotentialReceiver) -> PotentialReceiver:
-        self.disturbed = True
-        self.stirred += 1
-        self.receivers[receiver] = None
-        if self._shared() and any(not copy.proof for copy in self.returned.values()):
-            self.orders.lose()  # where these go is not known any more
-        return receiver
-
-    def haunt(self, at: int) -> None:
-        """It has the name of a deleted one whose consumers may still be there: it may take them for its own."""
-        self.lose(self.taken_by(PotentialReceiver(at, no_ack=True, get=False)))
-
-    def lose(self, receiver: PotentialReceiver) -> None:
-        """The receiver's channel has ended or failed, by our own doing or not."""
-        if receiver not in self.receivers or receiver.lost:
-            return
-        receiver.lost = True
-        self.stirred += 1
-        self._lost += 1
-        self.orders.lose()
-        if receiver.no_ack:
-            self._swallowing += 1
-            self.doubt()
-        memory.lost(self)
-
-    def merge(self, receiver: PotentialReceiver, other: PotentialReceiver) -> None:
-        """One that never ends stands for these two, of which both are lost."""
-        del self.receivers[receiver], self.receivers[other]
-        self._lost -= 1
-        self._swallowing -= receiver.no_ack and other.no_ack
-        no_ack = receiver.no_ack or other.no_ack
-        both = PotentialReceiver(receiver.start, no_ack=no_ack, get=False, lost=True)
-        self.receivers = {both: None, **self.receivers}
-
-    def swallow(self, receiver: PotentialReceiver) -> None:
-        """What a lost receiver has taken may have been settled although its delivery was never read."""
-        if receiver.lost and not receiver.no_ack:
-            receiver.no_ack = True
-            self._swallowing += 1
-            self.doubt()
-
-    def regain(self, receiver: PotentialReceiver, at: int) -> None:
-        """The receiver's channel might have failed, and has not."""
-        if receiver in self.receivers and receiver.lost:
-            receiver.lost = False
-            self._lost -= 1
-            self._swallowing -= receiver.no_ack
-            self._lost_until = at
-
-    def end(self, receiver: PotentialReceiver, at: int, *, blind: bool) -> None:
-        """The receiver takes nothing more."""
-        if receiver not in self.receivers:
-            return
-        if self._shared():
-            self._shared_until = at
-        del self.receivers[receiver]
-        if blind or receiver.lost:
-            self.orders.lose()
-        else:
-            self.orders.end(receiver)
-        if receiver.lost:
-            self._lost -= 1
-            self._swallowing -= receiver.no_ack
-        if blind:
-            self._blind_until = at
-        if blind or receiver.lost:
-            self._lost_until = at
-            if self.receivers:
-                self._mingled_until = at
-
-    def swept(self, sweeper: int, at: int) -> None:
-        """What might have returned deliveries that the client had not read has been handled."""
-        self.sweepers.pop(sweeper, None)
-        self.stirred += 1
-        self._swept = at
-
     def crowded(self, me: PotentialReceiver | None) -> bool:
         """Is there anybody beside this receiver who may be taking messages?"""
         return not self.declared or len(self.receivers) > (me in self.receivers)
 
     def others(self, since: int, me: PotentialReceiver | None) -> bool:
-        return self._blind_until > since or self.crowded(me)
+        return self.blind_until > since or self.crowded(me)
 
     def contested(self, copy: Copy) -> bool:
         """Did several consumers share the queue at any time since the message left it last? Then its place may have
         been gone when it was returned, and it is closer to the head."""
-        return self._shared() or (copy.holder is not None and self._shared_until > copy.holder.seq)
+        return self.shared() or (copy.holder is not None and self.shared_until > copy.holder.seq)
 
     def mingled(self, since: int) -> bool:
         """May others than the one who gave a message back then have had it meanwhile, and have given it back?"""
         lost_gets = any(receiver.get and receiver.lost for receiver in self.receivers)
-        return lost_gets or self._shared() or max(self._shared_until, self._mingled_until) > since
+        return lost_gets or self.shared() or max(self.shared_until, self.mingled_until) > since
 
-    def _shared(self) -> bool:
+    def shared(self) -> bool:
         return sum(not receiver.get for receiver in self.receivers) > 1
 
     def unseen(self, copy: Copy) -> bool:
@@ -267,9 +195,9 @@ class Queue:
         return (
             not self.declared
             or copy.hidden
-            or self._lost > 0
-            or self._lost_until > since
-            or self._swept > since
+            or self.lost > 0
+            or self.lost_until > since
+            or self.swept > since
             or len(self.sweepers) > 0
         )
 
@@ -287,27 +215,6 @@ class Queue:
             )
         )
 
-    def explains(self, copy: Copy, receiver: PotentialReceiver | None, channel: Channel, since: int) -> bool | None:
-        """Does any order of what was sent and seen explain this delivery? None: that cannot be told."""
-        orders = self.orders
-        if (
-            receiver is None
-            or receiver not in self.receivers
-            or copy.place != WAITING
-            or copy.indeterminate
-            or copy.unowed
-            or copy.hidden
-            or self.sweepers
-            or self.opaque
-            or self.unordered
-            or self.lossy
-        ):
-            orders.lose()
-        if orders.lost or receiver is None:
-            return None
-        others = [other for other in self.receivers if other is not receiver]
-        return orders.take(copy.id, receiver, lambda one: self.there(one, channel, since), others)
-
     # -- messages
 
     def put(self, copy: Copy) -> None:
@@ -321,7 +228,7 @@ class Queue:
         if self.overrun or (namesake is not None and namesake is not copy):
             copy.ambiguous = copy.unowed = copy.indeterminate = True
         self.copies[copy.id] = copy
-        if self._swallowing or self.purging:
+        if self.swallowing or self.purging:
             copy.unowed = True
         if self.orders.lost and self._bare() and not self.opaque:
             self.orders.begin()
@@ -333,29 +240,6 @@ class Queue:
         else:
             self.fresh[copy.id] = copy
         self.know(copy)
-
-    def admit(self) -> None:
-        """One more message may come into it, and be more than its limit allows."""
-        self.came += 1
-        if self.ample is not None and self.came > self.ample:
-            self.overflow()
-
-    def overflow(self) -> None:
-        """Its limit may have been reached, or may be at any time: it may drop messages, into where it drops them."""
-        if self.ample is None:
-            return
-        self.ample, self.lossy, disturbed = None, True, self.disturbed
-        for copy in self.copies.values():
-            copy.fleeting = copy.unowed = True
-        self.doubt()
-        self.disturbed = disturbed if self.room is not None else True  # what it has no room for it turns away
-        if self.dead_letters is not None:
-            self.dead_letters.inherit()
-
-    def inherit(self) -> None:
-        """What another queue drops comes into it, unseen."""
-        self.opaque = True
-        self.overflow()
 
     def know(self, copy: Copy) -> None:
         """It is remembered; of a queue that others may use, for a while only."""
@@ -386,9 +270,9 @@ class Queue:
         copy.place, copy.entry, copy.entered, copy.proof = WAITING, entry, at, 0
         copy.settlement = settlement
         if self.limit is not None and self.counted(copy) > self.limit:
-            self._end_returns(copy, at)
+            dropping.end_returns(self, copy, at)
             return
-        if self._swallowing or self.purging or self.may_be_spent(copy):
+        if self.swallowing or self.purging or self.may_be_spent(copy):
             copy.unowed = True
         if copy.unowed or copy.indeterminate or copy.hidden or (entry == RELEASED and self.order == "tail"):
             self.orders.lose()  # what a channel's end gives back goes to the front even there
@@ -406,34 +290,6 @@ class Queue:
         if self.limit is None or copy.returns + MARGIN <= self.limit:
             return False
         return copy.miscounted or copy.unproven_return() or self.unseen(copy)
-
-    def _end_returns(self, copy: Copy, at: int) -> None:
-        """It was returned once more than the limit allows: gone, or handed on."""
-        copy.place, copy.spent = GONE, True
-        self.orders.drop(copy.id)
-        memory.gone(self, copy)
-        if copy.holder is not None:
-            self.settled.append(copy.holder)
-        self.bury(copy, copy.settlement, at)
-
-    def bury(self, copy: Copy, settlement: Settlement | None, at: int, *, certain: bool = True) -> None:
-        """A message that was discarded appears where this queue sends such messages, some time later; or perhaps."""
-        target = self.dead_letters
-        if target is not None and not target.deleted:
-            target.admit()
-            dead = Copy(copy.id, target, at, entered=at, entry=DEAD, settlement=settlement, hidden=True)
-            dead.inherited = True
-            dead.fleeting = dead.unowed = target.lossy or self.kind != "classic" or self.deleted > 0 or not certain
-            dead.indeterminate = dead.ambiguous = not certain
-            target.put(dead)
-
-    def disinherit(self) -> None:
-        """It may be gone before it has sent what was discarded last."""
-        heir = self.dead_letters
-        for copy in list(heir.copies.values()) if heir is not None else ():
-            if heir is not None and copy.entry == DEAD and copy.hidden:
-                copy.fleeting = True
-                heir.unsettle(copy, indeterminate=False)
 
     def leave(self, copy: Copy, place: str) -> None:
         """A message is delivered, or settled."""
@@ -511,7 +367,7 @@ class Queue:
     def _bare(self) -> bool:
         """Is it certainly empty, and does nobody hold anything of it?"""
         live = self.held or self.fresh or self.returned or self.aside or self.announced
-        return not (live or self._lost or self._swallowing or self.sweepers or self.unordered or self.lossy)
+        return not (live or self.lost or self.swallowing or self.sweepers or self.unordered or self.lossy)
 
     def may_hold(self) -> bool:
         """May there be anything in it to deliver?"""

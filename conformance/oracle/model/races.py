@@ -11,7 +11,7 @@ after recover-ok was not out when the recover was handled (docs/findings/after_r
 
 from __future__ import annotations
 
-from conformance.oracle.model import windows
+from conformance.oracle.model import taking, windows
 from conformance.oracle.model.channels import NEVER, OPEN, Channel
 from conformance.oracle.model.records import VOID, WAITING, Settlement
 
@@ -51,7 +51,7 @@ def end(channel: Channel, at: int) -> None:
     """An answer shows that it was handled."""
     channel.race = None
     for queue in channel.swept:
-        queue.swept(channel.opened, at)
+        taking.swept(queue, channel.opened, at)
     channel.swept.clear()
 
 

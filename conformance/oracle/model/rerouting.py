@@ -13,7 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
-from conformance.oracle.model import routing
+from conformance.oracle.model import dropping, routing
 from conformance.oracle.model.channels import CLOSED, Channel
 from conformance.oracle.model.records import PUBLISHED, Publication
 
@@ -90,4 +90,4 @@ def _lead_on(model: Model, publication: Publication, event: Event) -> None:
 def _open(queue: Queue) -> None:
     """It may hold a message that we do not know of."""
     queue.opaque = True
-    queue.overflow()
+    dropping.overflow(queue)

@@ -8,10 +8,11 @@ before the next answer.
 from __future__ import annotations
 
 from conformance.history.events import Event
-from conformance.oracle.model import endings, memory, races, requests, timeouts, windows
+from conformance.oracle.model import dropping, endings, memory, races, requests, timeouts, windows
 from conformance.oracle.model.channels import FAILING, Channel
 from conformance.oracle.model.records import EITHER, GONE, RETURNED, Delivery, Settlement
 
+SETTLING = frozenset({"basic.ack", "basic.nack", "basic.reject"})
 SIGNED_LIMIT = 1 << 63
 
 
@@ -177,7 +178,7 @@ def carry_out(delivery: Delivery, settlement: Settlement, committed: int = 0) ->
     if copy.indeterminate:
         queue.unsettle(copy, indeterminate=True)
         if discards:
-            queue.bury(copy, settlement, at, certain=False)
+            dropping.bury(queue, copy, settlement, at, certain=False)
         return
     if settlement.requeue:
         queue.back(copy, RETURNED, at, settlement)
@@ -187,4 +188,4 @@ def carry_out(delivery: Delivery, settlement: Settlement, committed: int = 0) ->
         copy.settlement = settlement
         queue.settled.append(delivery)
         if discards:
-            queue.bury(copy, settlement, at)
+            dropping.bury(queue, copy, settlement, at)

@@ -17,7 +17,7 @@ from conformance.oracle.model.records import (
 )
 from conformance.oracle.monitors import fate
 from conformance.oracle.monitors.consumers import slots
-from conformance.oracle.monitors.consumers.can import notified_neighbour, tag_of_former
+from conformance.oracle.monitors.consumers.cancelled import notified_neighbour, tag_of_former
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.requeueing.auto import of_channel, of_end
 from conformance.oracle.monitors.table import judges

@@ -16,7 +16,7 @@ from conformance.oracle.model import confirming
 from conformance.oracle.model.facts import Confirmed, Delivered, FoundEmpty, Passed
 from conformance.oracle.model.records import Copy
 from conformance.oracle.monitors.fate import LOSING
-from conformance.oracle.monitors.messages.deaths import MAXLEN, MILLISECOND, properties, table_of
+from conformance.oracle.monitors.messages.deadletters.deaths import MAXLEN, MILLISECOND, properties, table_of
 from conformance.oracle.monitors.messages.dlx import source_of
 from conformance.oracle.monitors.messages.ttl import Lives
 from conformance.oracle.monitors.notes import Notes

@@ -16,7 +16,14 @@ from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model.channels import OPEN, Channel
 from conformance.oracle.model.facts import Confirmed, Passed, Policed
 from conformance.oracle.monitors.fate import LOSING
-from conformance.oracle.monitors.messages.deaths import EXCHANGE, KEY, MILLISECOND, TTL, properties, table_of
+from conformance.oracle.monitors.messages.deadletters.deaths import (
+    EXCHANGE,
+    KEY,
+    MILLISECOND,
+    TTL,
+    properties,
+    table_of,
+)
 from conformance.oracle.monitors.messages.policy import SMALLER
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges

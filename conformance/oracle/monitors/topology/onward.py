@@ -16,7 +16,7 @@ from conformance.oracle.model.channels import OPEN, Channel
 from conformance.oracle.model.facts import Accepted, Delivered, FoundEmpty, Passed, Policed
 from conformance.oracle.model.records import PUBLISHED, Delivery
 from conformance.oracle.monitors.fate import LOSING
-from conformance.oracle.monitors.messages.deaths import EXCHANGE, KEY, MILLISECOND
+from conformance.oracle.monitors.messages.deadletters.deaths import EXCHANGE, KEY, MILLISECOND
 from conformance.oracle.monitors.messages.ttl import Lives
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.catalogue import profiles
+from conformance.oracle.model import taking
 from conformance.oracle.model.declaring import queue_of
 from conformance.oracle.model.queues import Queue
 from conformance.oracle.model.records import GONE, OUT, RELEASED, RETURNED, Copy, PotentialReceiver
@@ -22,23 +23,23 @@ def message(queue: Queue, name: str, at: int) -> Copy:
 
 def test_nobody_else_is_there() -> None:
     found = queue()
-    me = found.taken_by(PotentialReceiver(5, no_ack=False, get=True))
+    me = taking.begin(found, PotentialReceiver(5, no_ack=False, get=True))
     assert not found.crowded(me)
     assert not found.others(3, me)
 
 
 def test_a_live_receiver_may_hold_anything() -> None:
     found = queue()
-    other = found.taken_by(PotentialReceiver(5, no_ack=False, get=False))
+    other = taking.begin(found, PotentialReceiver(5, no_ack=False, get=False))
     assert found.others(7, None)
-    found.end(other, 9, blind=False)
+    taking.end(found, other, 9, blind=False)
     assert not found.others(7, None)
 
 
 def test_a_receiver_that_ended_blindly_may_have_held_what_was_there_before() -> None:
     found = queue()
-    other = found.taken_by(PotentialReceiver(5, no_ack=False, get=False))
-    found.end(other, 9, blind=True)
+    other = taking.begin(found, PotentialReceiver(5, no_ack=False, get=False))
+    taking.end(found, other, 9, blind=True)
     assert found.others(7, None)
     assert not found.others(10, None)
 
@@ -46,11 +47,11 @@ def test_a_receiver_that_ended_blindly_may_have_held_what_was_there_before() -> 
 def test_only_lost_receivers_give_back_unseen() -> None:
     found = queue()
     copy = message(found, "m1", 3)
-    receiver = found.taken_by(PotentialReceiver(5, no_ack=False, get=False))
+    receiver = taking.begin(found, PotentialReceiver(5, no_ack=False, get=False))
     assert not found.unseen(copy)
-    found.lose(receiver)
+    taking.lose(found, receiver)
     assert found.unseen(copy)
-    found.end(receiver, 9, blind=False)
+    taking.end(found, receiver, 9, blind=False)
     assert found.unseen(copy)
     assert not found.unseen(message(found, "m2", 10))
 
@@ -58,13 +59,13 @@ def test_only_lost_receivers_give_back_unseen() -> None:
 def test_a_lost_receiver_without_acknowledgement_swallows() -> None:
     found = queue()
     early = message(found, "m1", 3)
-    receiver = found.taken_by(PotentialReceiver(5, no_ack=True, get=False))
+    receiver = taking.begin(found, PotentialReceiver(5, no_ack=True, get=False))
     assert not early.unowed
-    found.lose(receiver)
+    taking.lose(found, receiver)
     late = message(found, "m2", 7)
     assert early.unowed
     assert late.unowed
-    found.end(receiver, 9, blind=True)
+    taking.end(found, receiver, 9, blind=True)
     assert not message(found, "m3", 10).unowed
 
 

@@ -296,3 +296,13 @@ def table_of(headers: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """x-death, as far as it has the form that it must have."""
     found = headers.get("x-death")
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def names_in(value: Any) -> tuple[str, ...]:
+    """The keys in a header CC, as far as it has the form that it must have."""
+    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
+
+
+def words(deaths: tuple[Death, ...]) -> str:
+    """The list, as findings tell it."""
+    return f"x-death {', '.join(f'{queue} {reason} {count}' for queue, reason, count in deaths)}"

@@ -1,0 +1,148 @@
+"""Dead letters that are due: a queue is found empty, and one must have been in it for a good while.
+
+`_due` is the time by which a message has certainly died as often as its way asks for, counted from what the broker has
+confirmed; 0 where any step has a time that nobody knows. One may be missing only where nobody else takes messages, and
+where the queue at the end of the way loses none by itself. An empty queue is also the proof that something did not
+come: of what was acknowledged, and of what would go round for ever.
+"""
+
+from __future__ import annotations
+
+from conformance.oracle.model.facts import FoundEmpty
+from conformance.oracle.monitors.fate import LOSING
+from conformance.oracle.monitors.messages.deadletters.deaths import (
+    ACKED,
+    EXPIRED,
+    GIVEN_UP,
+    LENGTH,
+    LEVELS,
+    MAXLEN,
+    MILLISECOND,
+    OCTETS,
+    PLAIN,
+    PUSHED,
+    REJECTED,
+    TTL,
+    WAITING,
+    Graves,
+    Mortal,
+    Place,
+    Step,
+    after,
+    words,
+)
+from conformance.oracle.monitors.messages.dlx import ENDLESS, OF_REASON, ON_AND_ON, SETTLED
+from conformance.oracle.monitors.messages.ttl import Lives
+from conformance.oracle.monitors.notes import Notes
+from conformance.oracle.monitors.table import judges
+
+LOSSY = frozenset({LENGTH, OCTETS, "x-single-active-consumer"})
+"""In such queues messages may be lost, or gets find nothing."""
+PROMPT = 1_000 * MILLISECOND
+"""After this a dead letter has arrived."""
+
+
+@judges(FoundEmpty, *OF_REASON.values(), ENDLESS, ON_AND_ON, SETTLED)
+def missing(fact: FoundEmpty, notes: Notes) -> None:
+    """A queue is empty: is there a dead letter that must be in it?"""
+    graves, queue, event = notes.memory(Graves), fact.queue, fact.event
+    if graves.messages and queue.declared and not (queue.purged or queue.deleted) and queue.kind == "classic":
+        _no_room(fact, graves, notes)
+    if not graves.messages or queue.losers or queue.purged or queue.deleted or not queue.declared:
+        return
+    if not queue.others(queue.declared, fact.receiver) and not queue.sweepers:
+        graves.swept(queue.name, fact.since)
+    for message, mortal in graves.messages.items():
+        if mortal is None or mortal.over or mortal.connection != event.connection:
+            continue
+        if queue.others(mortal.sent, fact.receiver):
+            continue
+        _absent(fact, message, mortal, graves, notes)
+
+
+def _no_room(fact: FoundEmpty, graves: Graves, notes: Notes) -> None:
+    """What was to come back to a queue with a limit, and is not there, was pushed out."""
+    queue, event = fact.queue, fact.event
+    for mortal in graves.given_back(queue.name, notes.memory(Lives).asked(fact.since)):
+        alone = mortal.connection == event.connection and queue.losers <= {event.connection}
+        if alone and not queue.others(mortal.returned, fact.receiver):
+            mortal.fate, mortal.died_ns = PUSHED, event.time_ns
+
+
+def _absent(fact: FoundEmpty, message: str, mortal: Mortal, graves: Graves, notes: Notes) -> None:
+    name = fact.queue.name
+    asked, final = notes.memory(Lives).asked(fact.since), graves.places.get(name)
+    if final is None or not (LOSSY.isdisjoint(final.arguments) and PLAIN.issuperset(final.arguments)):
+        return
+    if mortal.fate == ACKED and 0 < mortal.died_ns < asked - PROMPT and _could_bury(mortal, name, graves):
+        mortal.over = True
+        notes.exercise(SETTLED)
+        return
+    steps = graves.way(mortal, name) if mortal.fate in (WAITING, GIVEN_UP, PUSHED) else None
+    due = _due(mortal, steps, graves) if steps else 0
+    if not steps or not due or asked < due + PROMPT:
+        return
+    round_again = name == mortal.queue or any(step.queue == name for step in steps) or name in mortal.seen
+    if round_again and all(reason != REJECTED for _, reason, _ in after(mortal.deaths, steps)):
+        mortal.over = True
+        notes.exercise(ENDLESS)
+    elif final.number(TTL) is None:
+        mortal.over = True
+        rule = ON_AND_ON if name in mortal.seen else OF_REASON[steps[-1].reason]
+        deaths = words(after(mortal.deaths, steps))
+        allowed = f"{message} in {name}, {deaths}"
+        notes.find(rule, fact.event, allowed, "the queue is empty", mortal.sent, unless=LOSING)
+
+
+def _could_bury(mortal: Mortal, name: str, graves: Graves) -> bool:
+    place = graves.places.get(mortal.queue)
+    return place is not None and place.exchange is not None and graves.target(place, mortal.key) == name
+
+
+def _due(mortal: Mortal, steps: list[Step], graves: Graves) -> int:
+    """By when it has certainly died so often; 0: that is not known."""
+    time = 0
+    for step in steps:
+        place = graves.places[step.queue]
+        if step.reason == REJECTED:
+            time = mortal.died_ns
+        elif step.reason == EXPIRED:
+            later = (place.number(TTL) or 0) * MILLISECOND
+            ranked = LEVELS in place.arguments  # one that outranks it may stand in its way
+            time = 0 if ranked else _expired(mortal, place, graves) if step is steps[0] else time + later
+        elif step.reason == MAXLEN and mortal.fate == PUSHED and step is steps[0]:
+            time = mortal.died_ns
+        elif step.reason == MAXLEN:
+            time = _pushed(mortal, place, graves) if step is steps[0] and not mortal.deaths else 0
+        else:
+            time = mortal.died_ns
+        if not time:
+            return 0
+    return time
+
+
+def _expired(mortal: Mortal, place: Place, graves: Graves) -> int:
+    """In its first queue, where nobody has taken it, and all live equally long, so that none stands in its way."""
+    others = [graves.messages.get(one) for one in place.came]
+    if (
+        mortal.seen
+        or LEVELS in place.arguments
+        or any(one is None or one.expiration != mortal.expiration for one in others)
+    ):
+        return 0
+    lives = [place.number(TTL), int(mortal.expiration) if (mortal.expiration or "").isdecimal() else None]  # type: ignore[arg-type]
+    known = [life for life in lives if life is not None]
+    return mortal.certain_ns + min(known) * MILLISECOND if mortal.certain_ns and known else 0
+
+
+def _pushed(mortal: Mortal, place: Place, graves: Graves) -> int:
+    """When so many had come behind it that there was no room for it any more."""
+    most, others = place.number(LENGTH), [graves.messages.get(one) for one in place.came]
+    if (
+        most is None
+        or LEVELS in place.arguments
+        or any(one is None or one.seen or not one.certain_ns for one in others)
+    ):
+        return 0
+    behind = sorted(one.certain_ns for one in others if one is not None and one.sent > mortal.sent)
+    return behind[most - 1] if 0 < most <= len(behind) else 0
