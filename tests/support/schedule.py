@@ -57,7 +57,8 @@ class Whole(LoadScopeScheduling):
 
     def __init__(self, config: pytest.Config, log: Any) -> None:
         super().__init__(config, log)
-        self.workqueue = LongestFirst({**KNOWN, **(config.cache.get(KEPT, {}) if config.cache else {})})
+        cache = getattr(config, "cache", None)  # None where pytest is told to keep nothing
+        self.workqueue = LongestFirst({**KNOWN, **(cache.get(KEPT, {}) if cache else {})})
 
     def _split_scope(self, nodeid: str) -> str:
         return scope(nodeid)
@@ -73,5 +74,6 @@ class Seconds:
         self.taken[scope(report.nodeid)] += report.duration
 
     def pytest_sessionfinish(self) -> None:
-        if self.config.cache is not None:
-            self.config.cache.set(KEPT, {**self.config.cache.get(KEPT, {}), **self.taken})
+        cache = getattr(self.config, "cache", None)
+        if cache is not None:
+            cache.set(KEPT, {**cache.get(KEPT, {}), **self.taken})
