@@ -2,7 +2,8 @@
 
 A route is certain only if everything that it depends on is: the exchange, each binding that may match, and what that
 leads to, be it another exchange. An alternate exchange gets what no binding matches. One thing that the history leaves
-open, and the whole route is UNKNOWN.
+open, and the whole route is UNKNOWN. So it is where a binding leads to another exchange, and nothing leads on from
+there to a queue: by its guide RabbitMQ asks the alternate then, and it does not.
 """
 
 from __future__ import annotations
@@ -69,7 +70,28 @@ def _step(topology: Topology, exchange: Exchange, actor: Actor, message: Message
         if matches is None or stands is None:
             return None
         found[binding.to] = None
-    return found if found else _instead(topology, exchange, actor)
+    if not found:
+        return _instead(topology, exchange, actor)
+    if _may_have_alternate(topology, exchange) and not _reaches(topology, found, actor, message):
+        return None
+    return found
+
+
+def _reaches(topology: Topology, found: Found, actor: Actor, message: Message) -> bool:
+    """Does one of these certainly lead to a queue?"""
+    todo, seen = [*found], {*found}
+    while todo:
+        one = todo.pop()
+        if isinstance(one, NamedQueue):
+            return True
+        further = [other for other in _step(topology, one, actor, message) or () if other not in seen]
+        todo.extend(further)
+        seen.update(further)
+    return False
+
+
+def _may_have_alternate(topology: Topology, exchange: Exchange) -> bool:
+    return exchange.alternate is not None or exchange.shared or ALTERNATE in topology.policies.keys(exchange.name)
 
 
 def _instead(topology: Topology, exchange: Exchange, actor: Actor) -> Found | None:

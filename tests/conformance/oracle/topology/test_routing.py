@@ -112,6 +112,24 @@ def test_an_alternate_gets_what_no_binding_matches(world: World) -> None:
     assert (world.route("x", "a"), world.route("x", "b")) == (["q"], ["r"])
 
 
+def test_whether_an_alternate_gets_what_an_exchange_leads_nowhere_is_open(world: World) -> None:
+    """By its guide RabbitMQ asks the alternate, LavinMQ does so, and RabbitMQ does not."""
+    first = world.exchange("x", arguments={"alternate-exchange": "y"})
+    second = world.exchange("z", "direct")
+    world.bind(world.exchange("y"), world.queue("q"))
+    world.bind(first, second)
+    assert world.route("x", "a") == UNKNOWN
+    world.bind(second, world.queue("r"), "a")
+    assert (world.route("x", "a"), world.route("x", "b")) == (["r"], UNKNOWN)
+    world.bind(first, world.queue("s"))
+    assert world.route("x", "b") == ["s"]
+
+
+def test_without_an_alternate_what_leads_nowhere_goes_nowhere(world: World) -> None:
+    world.bind(world.exchange("x"), world.exchange("z", "direct"))
+    assert world.route("x", "a") == []
+
+
 @pytest.mark.parametrize("what", ["exchange", "queue", "binding"])
 def test_what_another_channel_asked_for_is_certain_once_it_is_answered(world: World, what: str) -> None:
     changed = {one: {"by": ELSEWHERE, "known": 0} if one == what else {} for one in ("exchange", "queue", "binding")}
