@@ -25,7 +25,7 @@ from conformance.catalogue.profiles import Profile
 from conformance.catalogue.rules.features import CAPABILITIES, FEATURES, OPTIONAL
 from conformance.drive.drivers.errors import ConnectionLost, Unreachable
 from conformance.drive.drivers.raw import Item, RawConnection
-from conformance.drive.drivers.sweep import sweep, unrecorded
+from conformance.drive.drivers.sweep import part, sweep, unrecorded
 from conformance.drive.drivers.target import Target
 from conformance.history.events import Event
 
@@ -243,7 +243,7 @@ class Inquiry:
         except ConnectionLost as lost:
             return Answer(feature, LOST, str(lost))
         finally:
-            connection.close(1.0)
+            part(connection, 1.0)
 
     def _heard(self, connection: RawConnection, wanted: str) -> tuple[str, str]:
         """What came of one step; a step without a reply is taken as it is."""

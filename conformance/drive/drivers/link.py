@@ -67,6 +67,11 @@ class RawConnection:
         return self._end is None
 
     @property
+    def agreed(self) -> bool:
+        """Has the broker agreed to its end, or ended it?"""
+        return self._end is not None and self._end.args.get("cause") != "aborted"
+
+    @property
     def wire(self) -> Wire:
         return self._wire
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import chain
@@ -14,6 +15,10 @@ from conformance.history.recorder import Recorder
 
 PATIENCE = 3
 """All deletions together may take this many deadlines."""
+OFTEN, BRIEFLY = 3, 0.3
+"""So many closes in a row that had no answer, and the seconds that the next ones are waited for."""
+_IN_VAIN: Counter[tuple[str, int]] = Counter()
+"""Closes in a row that had no answer, by host and port."""
 
 
 def unrecorded(target: Target) -> RawConnection:
@@ -41,7 +46,14 @@ def sweep(target: Target, queues: Iterable[str], exchanges: Iterable[str], deadl
                 connection.send(m.ChannelOpen(number), delete)
                 _await(connection, number, min(deadline, until - time.monotonic()))
         finally:
-            connection.close(max(0.0, min(deadline, until - time.monotonic())))
+            part(connection, max(0.0, min(deadline, until - time.monotonic())))
+
+
+def part(connection: RawConnection, seconds: float) -> None:
+    """Closes an unrecorded connection. Its broker is not waited for again and again if it never answers that."""
+    broker = connection.target.host, connection.target.port
+    connection.close(min(seconds, BRIEFLY) if _IN_VAIN[broker] >= OFTEN else seconds)
+    _IN_VAIN[broker] = 0 if connection.agreed else _IN_VAIN[broker] + 1
 
 
 def _await(connection: RawConnection, channel: int, deadline: float) -> None:
