@@ -56,6 +56,16 @@ def _by_name(queue: NamedQueue | None, actor: Actor) -> Route:
 
 def _step(topology: Topology, exchange: Exchange, actor: Actor, message: Message) -> Found | None:
     """Where this exchange sends it; None: nobody can tell."""
+    found = _matched(topology, exchange, actor, message)
+    if found == {} and exchange.there_for(actor):
+        return _instead(topology, exchange, actor)
+    if found and _may_have_alternate(topology, exchange) and not _reaches(topology, found, actor, message):
+        return None
+    return found
+
+
+def _matched(topology: Topology, exchange: Exchange, actor: Actor, message: Message) -> Found | None:
+    """Where its bindings lead."""
     there = exchange.there_for(actor)
     if there is False:
         return {}
@@ -70,21 +80,17 @@ def _step(topology: Topology, exchange: Exchange, actor: Actor, message: Message
         if matches is None or stands is None:
             return None
         found[binding.to] = None
-    if not found:
-        return _instead(topology, exchange, actor)
-    if _may_have_alternate(topology, exchange) and not _reaches(topology, found, actor, message):
-        return None
     return found
 
 
 def _reaches(topology: Topology, found: Found, actor: Actor, message: Message) -> bool:
-    """Does one of these certainly lead to a queue?"""
+    """Does one of these certainly lead to a queue, without any alternate?"""
     todo, seen = [*found], {*found}
     while todo:
         one = todo.pop()
         if isinstance(one, NamedQueue):
             return True
-        further = [other for other in _step(topology, one, actor, message) or () if other not in seen]
+        further = [other for other in _matched(topology, one, actor, message) or () if other not in seen]
         todo.extend(further)
         seen.update(further)
     return False

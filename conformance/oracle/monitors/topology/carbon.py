@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.history.events import TO_BROKER, Event
-from conformance.oracle.model.channels import OPEN
+from conformance.oracle.model.channels import OPEN, Channel
 from conformance.oracle.model.facts import Confirmed, Delivered, FoundEmpty, Passed, Returned
 from conformance.oracle.model.queues import Queue
 from conformance.oracle.monitors.fate import LOSING
@@ -24,6 +24,8 @@ from conformance.oracle.topology.state import NamedQueue
 REACHED, CONCEALED = "ROUTE-018", "ROUTE-019"
 CC, BCC = "CC", "BCC"
 MESSAGES = 256
+MOST = 64
+"""Keys of a message whose ways are followed one by one."""
 
 
 @dataclass(slots=True)
@@ -70,12 +72,11 @@ def addressed(fact: Passed, notes: Notes) -> None:
     vhost, key, barred = fact.connection.vhost, event.routing_key or "", frozenset[str]()
     names = {*carbon, *blind} - {key}
     if event.exchange:
-        message = Message(key, event.arguments, (*carbon, *blind))
-        ways = explain(fact.topology, channel, event.exchange, message)
-        if ways is None or ways.delicate:
+        ways = _ways(fact, channel, (key, *carbon, *blind))
+        if ways is None:
             known[event.message] = None
             return
-        names, barred = {*ways.reached}, frozenset(ways.barred)
+        names, barred = ways
     there = [
         name
         for name in names
@@ -86,6 +87,36 @@ def addressed(fact: Passed, notes: Notes) -> None:
     known[event.message] = None if event.message in known or channel.transactional else letter
     if len(known) > MESSAGES:
         known.popitem(last=False)
+
+
+def _ways(fact: Passed, channel: Channel, keys: tuple[str, ...]) -> tuple[set[str], frozenset[str]] | None:
+    """The queues to which these keys lead, and those to which they do not; None: nobody can tell.
+
+    Behind another exchange the texts leave it open whether a message has all its keys again, as in RabbitMQ, or only
+    the one by which it came there, as in LavinMQ. There only what is so in both cases is certain."""
+    event = fact.event
+    together = explain(fact.topology, channel, event.exchange or "", Message(keys[0], event.arguments, keys[1:]))
+    if together is None or together.delicate:
+        return None
+    if not _goes_on(fact, event.exchange or ""):
+        return {*together.reached}, frozenset(together.barred)
+    each = [explain(fact.topology, channel, event.exchange or "", Message(key, event.arguments)) for key in keys[:MOST]]
+    alone = {name for one in each if one is not None for name in one.reached}
+    if None in each or len(keys) > MOST:
+        return None
+    return alone.intersection(together.reached), frozenset(together.barred) - alone
+
+
+def _goes_on(fact: Passed, name: str | None) -> bool:
+    """Is this exchange bound to another one, or its alternate, or that one's?"""
+    met = set[str]()
+    while name and name not in met:
+        met.add(name)
+        exchange = fact.topology.exchange(fact.connection.vhost, name)
+        if exchange is None or any(not isinstance(one.to, NamedQueue) for one in exchange.bindings):
+            return True
+        name = exchange.alternate
+    return False
 
 
 @follows(*MOVES)

@@ -125,6 +125,16 @@ def test_whether_an_alternate_gets_what_an_exchange_leads_nowhere_is_open(world:
     assert world.route("x", "b") == ["s"]
 
 
+def test_alternates_may_stand_in_a_circle_of_bindings(world: World) -> None:
+    first = world.exchange("x", arguments={"alternate-exchange": "y"})
+    second = world.exchange("y", arguments={"alternate-exchange": "x"})
+    world.bind(first, second)
+    world.bind(second, first)
+    assert world.route("x") == UNKNOWN
+    world.bind(second, world.queue("q"))
+    assert world.route("x") == ["q"]
+
+
 def test_without_an_alternate_what_leads_nowhere_goes_nowhere(world: World) -> None:
     world.bind(world.exchange("x"), world.exchange("z", "direct"))
     assert world.route("x", "a") == []

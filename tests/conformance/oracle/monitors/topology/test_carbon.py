@@ -34,6 +34,10 @@ UNBIND = "90 > unbind q2 x q2 \n 90 < unbind-ok \n"
 RETURNED = f"1 < return nowhere m1 exchange=x {with_headers(CC)} \n 1 < ack 1 \n"
 MANDATORY = BY_X.replace("exchange=x", "exchange=x mandatory")
 ANEW = "90 > delete q2 \n 90 < delete-ok 0 \n 90 > declare q2 \n 90 < declare-ok q2 \n"
+ON = BOTH + "90 > exchange x topic \n 90 < exchange-ok \n 90 > exchange z fanout \n 90 < exchange-ok \n"
+ON += "90 > bind q2 z \n 90 < bind-ok \n 90 > bind q x q2 \n 90 < bind-ok \n"
+ON += "90 > bind-exchange z x nowhere \n 90 < bind-exchange-ok \n"
+NEXT = ON.replace("z fanout", "z direct").replace("bind q2 z", "bind q2 z q2")
 SOUND = {
     "ROUTE-018": BOTH + SENT + f"{GOT} {with_headers(CC)}",
     "ROUTE-019": LISTED + f"{GOT} {with_headers(CC)}",
@@ -44,11 +48,14 @@ BROKEN = [
     ("ROUTE-018", X + BY_X + ACKED + ASKED.format("q3") + comes(1, "q3")),
     ("ROUTE-018", BOTH + SENT + comes(1, "q2") + ASKED.format("q2") + comes(2, "q2")),
     ("ROUTE-018", BOTH + BLIND + EMPTY),
+    ("ROUTE-018", ON + BY_X + ACKED + ASKED.format("q2") + EMPTY),
     ("ROUTE-018", X + MANDATORY + RETURNED),
     ("ROUTE-019", LISTED + f"{GOT} {with_headers(CC, BCC)}"),
     ("ROUTE-019", LISTED + f"{GOT} {with_headers()}"),
 ]
 LAWFUL = {
+    "behind another exchange it has one key": NEXT + BY_X + ACKED + ASKED.format("q2") + EMPTY,
+    "or all of them": NEXT + BY_X + ACKED + ASKED.format("q2") + comes(1, "q2"),
     "without its binding it comes back": X.replace(" alternate-exchange=y", "") + MANDATORY + UNBIND + RETURNED,
     "the queue is another of its name": BOTH + SENT.replace("2 > get", ANEW + "2 > get") + EMPTY,
     "a key leads there": X + BY_X + ACKED + ASKED.format("q2") + comes(1, "q2"),
