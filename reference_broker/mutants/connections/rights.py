@@ -223,11 +223,15 @@ class CopiesByAnyKey(Needs):
         return [method.routing_key]
 
 
-@mixes("needs", "rights.blind-copies-by-any-key", "keys in BCC may be any", "AUTH-031")
-class BlindCopiesByAnyKey(Needs):
-    def published_keys(self, method: m.BasicPublish, header: codec.Header | None) -> list[str]:
-        more = listed(header.headers, "CC") if header is not None and header.headers else []
-        return [method.routing_key, *more]
+@changes("rights.blind-copies-by-any-key", "keys in BCC may be any", "AUTH-031")
+def blind_copies_by_any_key(parts: Parts) -> None:
+    below = parts.needs
+
+    def published_keys(self: Needs, method: m.BasicPublish, header: codec.Header | None) -> list[str]:
+        blind = listed(header.headers, "BCC") if header is not None and header.headers else []
+        return [key for key in below.published_keys(self, method, header) if key not in blind]
+
+    parts.override("needs", published_keys=published_keys)
 
 
 @mixes("needs", "rights.binds-by-any-key", "bindings may have any routing key", "AUTH-022")
