@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from reference_broker.mutants.kinds import Mutant, enter
+from reference_broker.mutants.kinds import Mutant, enter, replaces
 from reference_broker.parts import Parts
 from reference_broker.queue import Queue
+from reference_broker.vhost import VirtualHost
 
+ISSUES = "https://github.com/cloudamqp/lavinmq/issues/"
 SAME = "DUR-002"
 """Its scene asks of the queues what their arguments say, which the rules of these judge."""
 
@@ -37,3 +39,56 @@ forgets(
     *("SAC-001", "SAC-005"),
     single_active_consumer=False,
 )
+
+
+# -- messages and policies
+
+
+@replaces(
+    "queue.restart",
+    "outliving.immortal",
+    "what is in a queue when the broker is restarted never expires",
+    "DUR-013",
+    "TTL-001",
+    "TTL-002",
+    field=ISSUES + "1714",
+)
+def immortal(self: Queue) -> None:
+    for entry in self.ready.entries():
+        entry.expires = None
+    Queue.restart(self)
+
+
+@replaces(
+    "queue.restart",
+    "outliving.in-order",
+    "after a restart a queue with priorities serves what it had in the order of its publication",
+    "DUR-023",
+    field=ISSUES + "436",
+)
+def in_order(self: Queue) -> None:
+    Queue.restart(self)
+    for entry in self.ready.entries():
+        entry.message = entry.message.copy(entry.message.exchange, entry.message.routing_key, priority=None)
+    Queue.restart(self)
+
+
+@replaces(
+    "vhost.restart",
+    "outliving.policies-not-heeded",
+    "policies are shown after a restart, and not heeded by queues that were there",
+    "DUR-022",
+    field=ISSUES + "1736",
+)
+def policies_not_heeded(self: VirtualHost) -> None:
+    VirtualHost.restart(self)
+    for queue in self.queues.values():
+        queue.heed({})
+
+
+@replaces("vhost.restart", "outliving.policies-lost", "there are no policies after a restart", "DUR-022")
+def policies_lost(self: VirtualHost) -> None:
+    for operator in (False, True):
+        self.policies(operator).clear()
+    VirtualHost.restart(self)
+    self.heed_policies()
