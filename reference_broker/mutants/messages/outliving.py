@@ -15,7 +15,7 @@ SAME = "DUR-002"
 """Its scene asks of the queues what their arguments say, which the rules of these judge."""
 
 
-def forgets(name: str, says: str, *rules: str, **settings: Any) -> None:
+def forgets(name: str, says: str, *rules: str, field: str = "", **settings: Any) -> None:
     """After a restart these settings of every queue are what they are without an argument."""
 
     def restart(self: Queue) -> None:
@@ -26,11 +26,17 @@ def forgets(name: str, says: str, *rules: str, **settings: Any) -> None:
     def apply(parts: Parts) -> None:
         parts.override("queue", restart=restart)
 
-    enter(restart, Mutant(name, says, (SAME, *rules), apply))
+    enter(restart, Mutant(name, says, (SAME, *rules), apply, field))
 
 
 forgets("outliving.no-limit", "after a restart queues have no limit", "LEN-001", max_length=None, max_octets=None)
-forgets("outliving.no-priorities", "after a restart queues know no priorities", "PRIO-001", max_priority=0)
+forgets(
+    "outliving.no-priorities",
+    "after a restart queues know no priorities",
+    "PRIO-001",
+    field=ISSUES + "434",
+    max_priority=0,
+)
 forgets("outliving.no-time", "after a restart queues give messages no time to live", "TTL-002", message_ttl=None)
 forgets("outliving.no-refusal", "after a restart full queues drop their oldest message", "CNF-011", overflow=None)
 forgets(
@@ -51,7 +57,6 @@ forgets(
     "DUR-013",
     "TTL-001",
     "TTL-002",
-    field=ISSUES + "1714",
 )
 def immortal(self: Queue) -> None:
     for entry in self.ready.entries():
@@ -64,7 +69,6 @@ def immortal(self: Queue) -> None:
     "outliving.in-order",
     "after a restart a queue with priorities serves what it had in the order of its publication",
     "DUR-023",
-    field=ISSUES + "436",
 )
 def in_order(self: Queue) -> None:
     Queue.restart(self)

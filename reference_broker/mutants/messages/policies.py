@@ -366,12 +366,21 @@ def either_refuses(self: Queue, definition: Definition) -> None:
 # -- returns
 
 
-@replaces(
-    DEFINITION,
-    "policies.no-delivery-limit",
-    "delivery-limit in a policy is passed over",
-    "POLICY-021",
-    field=ISSUES.format("cloudamqp/lavinmq", 999),
-)
+@replaces(DEFINITION, "policies.no-delivery-limit", "delivery-limit in a policy is passed over", "POLICY-021")
 def no_delivery_limit(self: VirtualHost, thing: Thing) -> Definition:
     return without(self, thing, "delivery-limit")
+
+
+@replaces(
+    "queue.heed",
+    "policies.first-delivery-limit",
+    "the first delivery limit of a queue holds for ever",
+    "POLICY-021",
+    field="https://github.com/rabbitmq/rabbitmq-server/pull/16035",
+)
+def first_delivery_limit(self: Queue, definition: Definition) -> None:
+    Queue.heed(self, definition)
+    if self.quorum is not None:
+        first = memory(self, "returns", lambda: self.settings.delivery_limit)
+        self.settings = replace(self.settings, delivery_limit=first)
+        self.quorum.set_limit(first)
