@@ -211,8 +211,8 @@ def _filled(stage: Stage, queue: str, what: str) -> None:
 )
 def test_what_is_in_durable_queues(stage: Stage) -> None:
     """Persistent and transient messages, large and small. Some are taken and settled, some are taken and held, one
-    transaction is committed and one is not. Others have priorities, or are to expire while the broker is away. After the
-    restart all are taken, and one more message is returned."""
+    transaction is committed and one is not. Others have priorities, or are to expire while the broker is away. Then all
+    are taken, and one more message is returned."""
     if stage.around.restart is None:
         return
     things = Things(stage, stage.channel(connection=stage.living()))

@@ -1,8 +1,8 @@
 """POLICY-021: how often a message comes where a policy says how often it may be given back.
 
-A message is followed from its publish to a quorum queue, as long as each of its deliveries is given back by basic.reject
-on an open channel, and the policies stay as they are. That it comes once more often than the policy allows is seen for
-certain; that it comes less often is not claimed, for the queue has time to bring it again.
+A message is followed from its publish to a quorum queue, as long as each of its deliveries is given back by
+basic.reject on an open channel, and the policies stay as they are. That it comes once more often than the policy allows
+is seen for certain; that it comes less often is not claimed, for the queue has time to bring it again.
 """
 
 from __future__ import annotations
@@ -124,7 +124,8 @@ def otherwise(fact: Passed, notes: Notes) -> None:
 def gone(fact: FoundEmpty, notes: Notes) -> None:
     """The queue is empty, and it was given back as often as the policy allows, and once more."""
     for found in notes.memory(Followers).by_message.values():
-        if found is not None and not found.over and found.queue == fact.queue.name:
-            if found.returned == found.came == found.limit + 1:
-                found.over = True
-                notes.exercise(RETURNS)
+        if found is None or found.over or found.queue != fact.queue.name:
+            continue
+        if found.returned == found.came == found.limit + 1:
+            found.over = True
+            notes.exercise(RETURNS)

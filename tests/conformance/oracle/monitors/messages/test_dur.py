@@ -88,7 +88,7 @@ ROOM = "durable x-max-length=5"
 RULED = '@queue q classic durable \n - rule p ^q$ {"max-length":1} \n @confirming 8 \n '
 AGAIN = "d:1 > declare q classic durable \n d:1 < declare-ok q \n d:1 > confirm \n d:1 < confirm-ok \n "
 AGAIN += "d:1 > publish q m1 \n d:1 < ack 1 \n d:1 > publish q m2 \n d:1 < ack 2 \n "
-LOW, HIGH = ('{} persistent with={{"priority":{}}}'.format(name, at) for name, at in (("m1", 1), ("m2", 3)))
+LOW, HIGH = (f'{name} persistent with={{"priority":{at}}}' for name, at in (("m1", 1), ("m2", 3)))
 RANKED = f"1 > publish q {LOW} \n 1 < ack 1 \n 1 > publish q {HIGH} \n 1 < ack 2 \n"
 LEVELS = "classic x-max-priority=5"
 
