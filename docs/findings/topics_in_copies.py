@@ -3,8 +3,8 @@
     python topics_in_copies.py amqp://guest:guest@localhost:5672/%2F=http://guest:guest@localhost:15672 ...
 
 A user may publish to a topic exchange with keys that begin with w alone. It publishes messages, by a routing key and
-with one more key in CC or BCC. The answer is printed, and whether the queue that is bound by `#` has the message. The user,
-the exchange and the queue are removed in the end.
+with one more key in CC or BCC. The answer is printed, and whether the queue that is bound by `#` has the message. The
+user, the exchange and the queue are removed in the end.
 """
 
 from __future__ import annotations
