@@ -2,9 +2,9 @@
 
     python order_under_a_channel_limit.py amqp://guest:guest@localhost:5672/%2F ...
 
-A classic queue has 30 messages, and one consumer with a limit of 1: its own, or that of its channel (global). Each message
-is rejected with requeue three times, at once, and then acknowledged. Printed is how many of the 120 deliveries came in
-another order than m0 four times, m1 four times, and so on.
+A classic queue has 30 messages, and one consumer with a limit of 1: its own, or that of its channel (global). Each
+message is rejected with requeue three times, at once, and then acknowledged. Printed is how many of the 120 deliveries
+came in another order than m0 four times, m1 four times, and so on.
 """
 
 from __future__ import annotations
