@@ -65,6 +65,7 @@ NAMES: Mapping[str, str] = {
     "limited-names-dead-letters": "a user with limited rights declares a queue with a dead-letter exchange",
     "limited-names-alternate": "a user with limited rights declares an exchange with an alternate one",
     "limited-publishes-to-queues": "a user with limited rights publishes to the default exchange",
+    "limited-names-more-keys": "a user with limited rights publishes to an exchange with CC or BCC",
     "limited-names-long-queue": "a user with limited rights names a queue of more than 150 octets",
     "user-deleted": "a user is deleted while connections are open",
     "binding-without-value": "a queue is bound with an argument that has no value",

@@ -45,5 +45,7 @@ def _tried(asked: Asked) -> Iterator[str]:
             yield "limited-names-alternate"
     if event.method == "basic.publish" and not event.exchange:
         yield "limited-publishes-to-queues"
+    if event.method == "basic.publish" and event.exchange and any(one in event.arguments for one in ('"CC"', '"BCC"')):
+        yield "limited-names-more-keys"
     if len((event.queue or "").encode()) > LONG:
         yield LONG_QUEUE

@@ -17,6 +17,7 @@ from reference_broker.access import RIGHTS, Permission, Right, Rights, TopicPerm
 from reference_broker.channel import Channel
 from reference_broker.connection import Connection
 from reference_broker.errors import AmqpException, ChannelException, not_allowed, precondition
+from reference_broker.message import listed
 from reference_broker.mutants.kinds import changes, memory
 from reference_broker.needs import DEFAULT, GENERATED, Need, Needs
 from reference_broker.parts import Parts
@@ -27,11 +28,11 @@ if TYPE_CHECKING:
 Change = Callable[[Channel, Any, list[Need]], Iterable[Need]]
 
 
-def mixes(part: str, name: str, says: str, *rules: str) -> Callable[[type[Any]], type[Any]]:
+def mixes(part: str, name: str, says: str, *rules: str, field: str = "") -> Callable[[type[Any]], type[Any]]:
     """The methods of the decorated class come before those of this part."""
 
     def add(other: type[Any]) -> type[Any]:
-        @changes(name, says, *rules)
+        @changes(name, says, *rules, field=field)
         def apply(parts: Parts) -> None:
             parts.extend(part, other)
 
@@ -211,6 +212,26 @@ class KeysThatMayBeRead(Needs):
     def topic_need(self, channel: Channel, method: codec.Method, header: codec.Header | None) -> Any:
         need = super().topic_need(channel, method, header)
         return need and ("read", *need[1:])
+
+
+COPIES = "https://github.com/rabbitmq/rabbitmq-server/pull/12553"
+
+
+@mixes("needs", "rights.copies-by-any-key", "keys in CC and BCC may be any", "AUTH-031", field=COPIES)
+class CopiesByAnyKey(Needs):
+    def published_keys(self, method: m.BasicPublish, header: codec.Header | None) -> list[str]:
+        return [method.routing_key]
+
+
+@changes("rights.blind-copies-by-any-key", "keys in BCC may be any", "AUTH-031")
+def blind_copies_by_any_key(parts: Parts) -> None:
+    below = parts.needs
+
+    def published_keys(self: Needs, method: m.BasicPublish, header: codec.Header | None) -> list[str]:
+        blind = listed(header.headers, "BCC") if header is not None and header.headers else []
+        return [key for key in below.published_keys(self, method, header) if key not in blind]
+
+    parts.override("needs", published_keys=published_keys)
 
 
 @mixes("needs", "rights.binds-by-any-key", "bindings may have any routing key", "AUTH-022")

@@ -155,6 +155,7 @@ def dead_letters_only_last(self: Channel, deliveries: list[Delivery], fate: Fate
     "mode.dead-letters-reversed",
     "of several messages discarded by one nack the youngest is dead-lettered first",
     "MODE-009",
+    field="https://github.com/rabbitmq/rabbitmq-server/issues/3620",
 )
 def dead_letters_reversed(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
     Channel.finish(self, deliveries[::-1] if fate is discarded else deliveries, fate)

@@ -16,6 +16,7 @@ from reference_broker.vhost import VirtualHost
 Thing = Queue | Exchange
 Definition = Mapping[str, Any]
 DEFINITION = "vhost.definition_of"
+ISSUES = "https://github.com/{}/issues/{}"
 
 
 def highest(policies: Iterable[Policy]) -> Definition:
@@ -335,6 +336,20 @@ def refuses_for_ever(self: Queue, definition: Definition) -> None:
         self.settings = replace(self.settings, overflow=before)
 
 
+@replaces(
+    "queue.heed",
+    "policies.overflow-stays",
+    "the overflow of a policy that was removed holds on",
+    "POLICY-019",
+    field=ISSUES.format("rabbitmq/rabbitmq-server", 1980),
+)
+def overflow_stays(self: Queue, definition: Definition) -> None:
+    before = self.settings.overflow
+    Queue.heed(self, definition)
+    if self.settings.overflow is None:
+        self.settings = replace(self.settings, overflow=before)
+
+
 @replaces("queue.heed", "policies.overflow-wins", "a policy's overflow precedes that of the arguments", "POLICY-020")
 def overflow_wins(self: Queue, definition: Definition) -> None:
     Queue.heed(self, definition)
@@ -346,3 +361,26 @@ def either_refuses(self: Queue, definition: Definition) -> None:
     Queue.heed(self, definition)
     if "reject-publish" in (self.declared.overflow, definition.get("overflow")):
         self.settings = replace(self.settings, overflow="reject-publish")
+
+
+# -- returns
+
+
+@replaces(DEFINITION, "policies.no-delivery-limit", "delivery-limit in a policy is passed over", "POLICY-021")
+def no_delivery_limit(self: VirtualHost, thing: Thing) -> Definition:
+    return without(self, thing, "delivery-limit")
+
+
+@replaces(
+    "queue.heed",
+    "policies.first-delivery-limit",
+    "the first delivery limit of a queue holds for ever",
+    "POLICY-021",
+    field="https://github.com/rabbitmq/rabbitmq-server/pull/16035",
+)
+def first_delivery_limit(self: Queue, definition: Definition) -> None:
+    Queue.heed(self, definition)
+    if self.quorum is not None:
+        first = memory(self, "returns", lambda: self.settings.delivery_limit)
+        self.settings = replace(self.settings, delivery_limit=first)
+        self.quorum.set_limit(first)

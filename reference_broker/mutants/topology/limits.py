@@ -43,6 +43,17 @@ def _positive(name: str, says: str, *arguments: str) -> None:
         below(channel, method)
 
 
+def _narrow(name: str, says: str, most: int, *arguments: str) -> None:
+    @handling((m.QueueDeclare,), name, says, "QUEUE-036")
+    def declare(channel: Channel, method: m.QueueDeclare, below: Handle) -> None:
+        given = _plain(method.arguments)
+        if any(isinstance(given.get(one), int) and given[one] > most for one in arguments):
+            raise precondition("the number is too large")
+        below(channel, method)
+
+
+_narrow("limits.32-bit-lengths", "lengths are below 2^31", (1 << 31) - 1, "x-max-length", "x-max-length-bytes")
+_narrow("limits.32-bit-times", "times are below 2^32 milliseconds", (1 << 32) - 1, "x-message-ttl", "x-expires")
 _positive("limits.positive-lengths", "limits of length are positive", "x-max-length", "x-max-length-bytes")
 _positive("limits.positive-times", "x-message-ttl is positive", "x-message-ttl")
 

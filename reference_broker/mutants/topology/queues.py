@@ -382,7 +382,13 @@ def filled_spared(channel: Channel, method: m.QueueDelete, below: Handle) -> Non
     below(channel, method)
 
 
-@handling((m.QueueDelete,), "queues.gone-not-deleted", "a queue that is gone cannot be deleted", "QUEUE-018")
+@handling(
+    (m.QueueDelete,),
+    "queues.gone-not-deleted",
+    "a queue that is gone cannot be deleted",
+    "QUEUE-018",
+    field="https://github.com/spring-projects/spring-boot/issues/7018",
+)
 def gone_not_deleted(channel: Channel, method: m.QueueDelete, below: Handle) -> None:
     if method.queue and _there(channel, method) is None:
         raise not_found("queue", method.queue)

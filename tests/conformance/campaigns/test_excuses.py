@@ -49,6 +49,7 @@ ALWAYS = {
     "long-queue-name",
     "limited-names-long-queue",
     "limited-publishes-to-queues",
+    "limited-names-more-keys",
     "binding-without-value",
     "priorities-under-channel-limit",
     "decimal-of-many-places",
@@ -59,6 +60,8 @@ ALWAYS = {
 SELDOM = {(name, "get-meets-deletion") for name in ("rabbitmq-3.8", "rabbitmq-3.10", "rabbitmq-4.0")}
 """Versions on which it is a race all the same."""
 IMITATE = {
+    "rights.copies-by-any-key",
+    "rights.blind-copies-by-any-key",
     "carbon.alternate-as-well",
     "headers.no-number-is-zero",
     "headers.floats-fail",

@@ -66,6 +66,7 @@ THE_DECISION_ITSELF = {
     "timeouts.from-the-consumer",
     "expiry.never-looks",
     "rights.looks-freely",
+    "rights.copies-by-any-key",
     "deadletters.limit-rejects",
     "deadletters.copies-kept",
     "deadletters.copies-dropped",

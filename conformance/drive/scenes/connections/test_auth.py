@@ -317,6 +317,18 @@ def test_routing_keys_of_publishes(stage: Stage) -> None:
     publish(stage, of_topics(stage, exchange, r"^w\.", r"^r\."), exchange, "w.a", "r.a", "a.w.a", "w.b")
 
 
+@rule("AUTH-031", queue_types=CLASSIC)
+def test_keys_in_cc_and_bcc(stage: Stage) -> None:
+    """The routing key may be written. Of the others all may, one may not, or none may."""
+    stage.require("topic exchange", "topic permissions", "sender-selected distribution")
+    queue = stage.queue()
+    exchange = stage.exchange(queue, kind="topic", key="#")
+    channel = of_topics(stage, exchange, r"^w\.", r"^r\.")
+    for name in ("CC", "BCC"):
+        for keys in (("w.b", "w.c"), ("r.b",), ("w.b", "a.w.b")):
+            publish(stage, channel, exchange, "w.a", headers=[(name, "A", [("S", key.encode()) for key in keys])])
+
+
 @rule("AUTH-022", queue_types=CLASSIC)
 def test_routing_keys_of_bindings(stage: Stage) -> None:
     """Likewise."""

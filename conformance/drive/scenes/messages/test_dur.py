@@ -13,6 +13,7 @@ from typing import Any
 from conformance.drive.around import wait
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
+from conformance.drive.scenes.messages.test_policy import MOST, heeded, only, put
 from conformance.drive.stage import SceneOver, Stage
 from conformance.drive.waiting import Hurry
 
@@ -23,6 +24,7 @@ COUNT, TRANSIENT, TAKEN = 9, 3, 2
 """So many messages come to a queue; of them so many may be transient, and so many are settled."""
 
 
+PRIORITIES, LENGTH = (1, 3, 0, 9, 3, 0), 2
 PRIORITY, EXPIRED = "x-max-priority", 0.4
 """Seconds after which what lives for `LIFE` milliseconds is gone."""
 LIFE = 150
@@ -204,12 +206,13 @@ def _filled(stage: Stage, queue: str, what: str) -> None:
 
 
 @rule(
-    *("DUR-013", "DUR-014", "DUR-015", "DUR-016", "DUR-017", "DUR-018", "DUR-019", "DUR-020"),
+    *("DUR-013", "DUR-014", "DUR-015", "DUR-016", "DUR-017", "DUR-018", "DUR-019", "DUR-020", "DUR-023"),
     last=True,
 )
 def test_what_is_in_durable_queues(stage: Stage) -> None:
     """Persistent and transient messages, large and small. Some are taken and settled, some are taken and held, one
-    transaction is committed and one is not. After the restart all are taken, and one more message is returned."""
+    transaction is committed and one is not. Others have priorities, or are to expire while the broker is away. Then all
+    are taken, and one more message is returned."""
     if stage.around.restart is None:
         return
     things = Things(stage, stage.channel(connection=stage.living()))
@@ -232,11 +235,63 @@ def test_what_is_in_durable_queues(stage: Stage) -> None:
     if offered(stage, "tx.select"):
         kept[plain] += _transactions(stage, plain)
     stage.quiesce()
+    kept.update(_ranked(things, publisher))
+    mortal = _mortal(things, publisher)
     stage.around.revive(stage)
     reader = stage.channel(connection=stage.living())
+    if mortal:
+        wait(stage, EXPIRED)
+    for queue in mortal:
+        stage.get(reader, queue, no_ack=True)
     for queue, count in kept.items():
         _taken(stage, reader, queue, count)
         _return_one(stage, queue)
+
+
+def _ranked(things: Things, publisher: Channel) -> dict[str, int]:
+    """A queue with priorities, and how many messages are in it."""
+    stage = things.stage
+    if stage.queue_type != "classic" or not offered(stage, PRIORITY):
+        return {}
+    queue = things.queue("ranks", arguments=dict(SPECIAL["ranks"]))
+    stage.quiesce()
+    for priority in PRIORITIES:
+        publisher.publish(queue, persistent=True, properties={"priority": priority})
+    stage.confirmed(publisher)
+    return {queue: len(PRIORITIES)}
+
+
+def _mortal(things: Things, publisher: Channel) -> list[str]:
+    """Queues with a message that expires soon: by itself, or by what its queue says."""
+    stage, queues = things.stage, list[str]()
+    if not stage.profile.queue(stage.queue_type).messages_expire:
+        return queues
+    if offered(stage, "expiration"):
+        queues.append(things.queue("expires"))
+    if offered(stage, "x-message-ttl"):
+        queues.append(things.queue("ages", arguments=dict(SPECIAL["ages"])))
+    stage.quiesce()
+    for queue in queues:
+        own = {} if queue == things.queues.get("ages", ("",))[0] else {"expiration": str(LIFE)}
+        publisher.publish(queue, persistent=True, properties=own)
+    stage.confirmed(publisher)
+    return queues
+
+
+@rule("DUR-022", queue_types=("classic",), last=True)
+def test_what_policies_set(stage: Stage) -> None:
+    """The queue is filled and emptied, before the restart and afterwards."""
+    if stage.around.restart is None:
+        return
+    things = Things(stage, stage.channel(connection=stage.living()))
+    queue = things.queue("ruled")
+    stage.quiesce()
+    put(stage, only(queue), {MOST: LENGTH})
+    heeded(stage)
+    _filled(stage, queue, "ruled")
+    stage.around.revive(stage)
+    _declared_again(stage, things)
+    _filled(stage, queue, "ruled")
 
 
 def _return_one(stage: Stage, queue: str) -> None:

@@ -391,12 +391,17 @@ def test_a_policy_refuses(stage: Stage) -> None:
 
 
 @rule("POLICY-019", queue_types=CLASSIC)
-@pytest.mark.parametrize("turns", [(REJECT, DROP), (DROP, REJECT)], ids=["refuses first", "drops first"])
+@pytest.mark.parametrize(
+    "turns", [(REJECT, DROP), (DROP, REJECT), (REJECT, "")], ids=["refuses first", "drops first", "removed"]
+)
 def test_what_a_full_queue_does_changes(stage: Stage, turns: tuple[str, str]) -> None:
-    """While it is full; and back again."""
-    trial, name = Trial(stage, stage.queue()), fresh(stage)
+    """While it is full; and back again. A policy that is removed leaves the queue its length, which is declared."""
+    trial, name = Trial(stage, stage.queue({ARGUMENT: 3})), fresh(stage)
     for overflow in (*turns, turns[0]):
-        put(stage, only(trial.queue), {MOST: 3, OVERFLOW: overflow}, name)
+        if overflow:
+            put(stage, only(trial.queue), {MOST: 3, OVERFLOW: overflow}, name)
+        else:
+            stage.around.unrule(stage, name)
         heeded(stage)
         trial.fill(MANY)
     trial.empty()

@@ -69,6 +69,16 @@ def test_unused_and_empty_queues_are_deleted(stage: Stage) -> None:
             reopen(stage, channel)
 
 
+@rule("QUEUE-036", queue_types=CLASSIC)
+def test_large_limits_and_times(stage: Stage) -> None:
+    """Such as need 32 bits, and one more."""
+    channel = stage.channel()
+    for name in (LENGTH, "x-max-length-bytes", "x-message-ttl", "x-expires"):
+        for value in (1 << 31, 1 << 32):
+            chosen(stage, channel, **{name: value})
+    chosen(stage, channel, **{LENGTH: 1 << 40})
+
+
 @rule("QUEUE-033", queue_types=CLASSIC)
 def test_what_is_switched_off(stage: Stage) -> None:
     """Twice, on two channels."""

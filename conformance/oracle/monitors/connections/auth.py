@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from conformance.oracle.monitors.refusals import grants, refuses
+from conformance.oracle.topology import Message
 from conformance.oracle.topology.preconditions import ACCESS_REFUSED, Asked
 from conformance.oracle.topology.rights import Granted, Right, agreed, every
 
@@ -23,7 +24,7 @@ BIND, UNBIND, BETWEEN = "AUTH-007", "AUTH-008", "AUTH-009"
 PUBLISH, GET, CONSUME, PURGE = "AUTH-010", "AUTH-011", "AUTH-012", "AUTH-013"
 EMPTY, CHOSEN = "AUTH-015", "AUTH-017"
 DEFAULT, PASSIVE, NO_RIGHT = "AUTH-018", "AUTH-019", "AUTH-020"
-TOPIC_KEY, TOPIC_BINDING = "AUTH-021", "AUTH-022"
+TOPIC_KEY, TOPIC_BINDING, MORE_KEYS = "AUTH-021", "AUTH-022", "AUTH-031"
 ELSEWHERE, CHANGED = "AUTH-024", "AUTH-026"
 
 Need = tuple[Right, str]
@@ -33,6 +34,7 @@ SAMPLES = GENERATED, "amq.gen-0", "amq.gen-JzTY20BRgKO-HjmUJj0wLg"
 DEFAULT_EXCHANGE = "amq.default"
 DEAD_LETTER_EXCHANGE, ALTERNATE_EXCHANGE = "x-dead-letter-exchange", "alternate-exchange"
 KINDS = frozenset({"direct", "fanout", "topic", "headers"})
+COPIES = "CC", "BCC"
 DECLARES = "queue.declare", "exchange.declare"
 BINDS = "queue.bind", "queue.unbind", "exchange.bind", "exchange.unbind"
 
@@ -264,7 +266,15 @@ def _key_refused(asked: Asked, right: Right, certain: bool) -> bool | None:
 
 def _copied(asked: Asked) -> bool:
     """Has it further routing keys?"""
-    return '"CC"' in asked.event.arguments or '"BCC"' in asked.event.arguments
+    return any(f'"{name}"' in asked.event.arguments for name in COPIES)
+
+
+def more_keys(asked: Asked) -> list[str]:
+    """Those in CC and BCC; empty as well where these are no lists of texts."""
+    found = Message("", asked.event.arguments).headers if _copied(asked) else {}
+    lists = [found[name] for name in COPIES if name in found]
+    known = all(isinstance(one, list) and all(isinstance(key, str) for key in one) for one in lists)
+    return [key for one in lists for key in one] if known else []
 
 
 def limits(asked: Asked, exchange: str) -> bool:
@@ -275,6 +285,19 @@ def limits(asked: Asked, exchange: str) -> bool:
 def key_of_publish(asked: Asked) -> bool | None:
     """Has the user rights of its own for this exchange, which the key does not fit?"""
     return _key_refused(asked, "write", certain=True)
+
+
+@refuses(MORE_KEYS, "basic.publish", code=ACCESS_REFUSED, what="a publish with a key in CC or BCC that may not be used")
+def key_of_copies(asked: Asked) -> bool | None:
+    """May the user publish by the routing key, and not by all the others?"""
+    topic, more = topic_of(asked), more_keys(asked) if asked.topology.rights.states and asked.held else []
+    if topic is None or not more or not limits(asked, topic[0]):
+        return False
+    first = agreed(state.may_use("write", *topic) for state in asked.held)
+    others = agreed(every(state.may_use("write", topic[0], key) for key in more) for state in asked.held)
+    if others or first is False:
+        return False
+    return True if first and others is False and there(asked) else None
 
 
 @refuses(TOPIC_BINDING, *BINDS, code=ACCESS_REFUSED, what="a binding by a routing key that the user may not use")

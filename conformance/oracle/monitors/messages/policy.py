@@ -18,6 +18,7 @@ from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model.channels import OPEN
 from conformance.oracle.model.facts import Confirmed, Passed, Policed
 from conformance.oracle.monitors.fate import LOSING
+from conformance.oracle.monitors.messages.kept import KEPT, Kept, fate
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.topology.policies import Policies, fits, number
@@ -25,8 +26,9 @@ from conformance.oracle.topology.policies import Policies, fits, number
 LIMITS, LATER, PATTERN, HIGHEST, KIND = "POLICY-001", "POLICY-002", "POLICY-003", "POLICY-004", "POLICY-005"
 VHOST, SMALLER, WAITING, REMOVED, OPERATOR = "POLICY-006", "POLICY-007", "POLICY-008", "POLICY-009", "POLICY-010"
 REFUSES, TURNED, FIRST = "POLICY-018", "POLICY-019", "POLICY-020"
+OUTLIVES = "DUR-022"
 OF_FULL = REFUSES, TURNED, FIRST
-ALL = (LIMITS, LATER, PATTERN, HIGHEST, KIND, VHOST, SMALLER, WAITING, REMOVED, OPERATOR, *OF_FULL)
+ALL = (LIMITS, LATER, PATTERN, HIGHEST, KIND, VHOST, SMALLER, WAITING, REMOVED, OPERATOR, OUTLIVES, *OF_FULL)
 MOST, ARGUMENT, DOES, TYPE = "max-length", "x-max-length", "x-overflow", "x-queue-type"
 DEAD = "dead-letter-exchange"
 OVERFLOW, REJECT = "overflow", "reject-publish"
@@ -52,6 +54,8 @@ class Shelf:
     overflow: str | None
     """What its arguments say that it does when it is full."""
     declared: int
+    outlived: bool = False
+    """It was there before a restart."""
     publisher: int = 0
     pending: dict[str, str] = field(default_factory=dict)
     """What is published, in order, and how that was answered, if it was."""
@@ -144,7 +148,10 @@ def declared(fact: Passed, notes: Notes) -> None:
         return
     vhost, most = fact.connection.vhost, number(arguments.get(ARGUMENT))
     if fact.topology.queue(vhost, name) is None:
-        shelves.by_queue[name] = Shelf(event.connection, vhost, name, most, arguments.get(DOES), event.seq)
+        kept, before = notes.memory(Kept), notes.memory(Kept).queues.get((vhost, name))
+        outlived = kept.started and before is not None and fate(before) == KEPT
+        shelf = Shelf(event.connection, vhost, name, most, arguments.get(DOES), event.seq, outlived)
+        shelves.by_queue[name] = shelf
     if len(shelves.by_queue) > SHELVES:
         shelves.by_queue.popitem(last=False)
 
@@ -185,6 +192,8 @@ def rule_of(shelf: Shelf, policies: Policies) -> str:
         return WAITING if shelf.waited else TURNED
     if len(own) > 1:
         return HIGHEST
+    if shelf.outlived and own[0].seq < shelf.declared:
+        return OUTLIVES
     if OVERFLOW in own[0].definition and (shelf.refuses or shelf.overflow):
         return FIRST if shelf.overflow else REFUSES
     if shelf.argument is not None and MOST in own[0].definition:

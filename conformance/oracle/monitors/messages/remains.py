@@ -24,14 +24,14 @@ from conformance.oracle.monitors.table import follows, judges
 
 THERE, WHOLE, ORDER = "DUR-013", "DUR-014", "DUR-015"
 NO_TRANSIENT, NO_SETTLED, MARKED = "DUR-016", "DUR-017", "DUR-018"
-COMMITTED, UNCOMMITTED = "DUR-019", "DUR-020"
+COMMITTED, UNCOMMITTED, RANKED = "DUR-019", "DUR-020", "DUR-023"
 GONE = {NO_TRANSIENT: "it was transient", NO_SETTLED: "it was settled", UNCOMMITTED: "it was never committed"}
 MOST = 4096
 """Messages of one history."""
 Rank = tuple[str, int, object]
 """The connection and channel that published it, and its priority: some queues have priorities without being asked."""
-PLAIN = {"x-queue-type"}
-"""Arguments of queues that take no messages away, and change no order."""
+PLAIN = {"x-queue-type", "x-max-priority"}
+"""Arguments of queues that take no messages away."""
 
 
 @dataclass(slots=True)
@@ -48,6 +48,11 @@ class Stores:
     last: dict[Rank, tuple[int, str]] = field(default_factory=dict)
     """The latest of each rank that has come."""
     taker: Place | None = None
+    levels: int = 0
+    """The highest priority that the queue knows."""
+    lowest: tuple[int, str] | None = None
+    """The lowest that has come, and its message."""
+    unranked: bool = False
     unsure: bool = False
     disorder: bool = False
     done: bool = False
@@ -169,7 +174,7 @@ def returned(fact: Passed, notes: Notes) -> None:
         notes.memory(Remains).tags.pop(place_of(fact.event), None)
 
 
-@follows("basic.get-ok", "basic.get-empty", rules=(THERE, ORDER, *GONE, MARKED, COMMITTED))
+@follows("basic.get-ok", "basic.get-empty", rules=(THERE, ORDER, RANKED, *GONE, MARKED, COMMITTED))
 def answered(fact: Passed, notes: Notes) -> None:
     """A queue answers: what was settled before it was asked, on this channel, has been carried out."""
     event, remains = fact.event, notes.memory(Remains)
@@ -215,7 +220,8 @@ def put_down(fact: Stopping, notes: Notes) -> None:
     for (_, name), queue in fact.topology.queues.items() if not blind else ():
         plain = set(queue.arguments) <= PLAIN and not queue.auto_delete
         if fate(queue) == KEPT and plain and name in fact.queues:
-            remains.lines[name] = _line(fact.queues[name], remains, opened)
+            line = remains.lines[name] = _line(fact.queues[name], remains, opened)
+            line.levels = fact.queues[name].levels if fact.queues[name].kind == "classic" else 0
     for table in (remains.asked, remains.tags, remains.settled, remains.transactions, remains.committing):
         table.clear()
     remains.selected.clear()
@@ -283,6 +289,8 @@ def _came(line: Stores, event: Event, notes: Notes) -> None:
         _marked(line, message, event, notes)
     if message in line.fresh and message in line.promised and not line.unsure:
         _in_order(line, message, event, notes)
+        if line.levels:
+            _by_priority(line, message, event, notes)
 
 
 def _marked(line: Stores, message: str, event: Event, notes: Notes) -> None:
@@ -303,6 +311,22 @@ def _in_order(line: Stores, message: str, event: Event, notes: Notes) -> None:
     line.last[rank] = max((latest, before), (at, message))
 
 
+def _priority(line: Stores, message: str) -> int:
+    value = line.fresh[message][0][2]
+    return min(value, line.levels) if isinstance(value, int) else 0
+
+
+def _by_priority(line: Stores, message: str, event: Event, notes: Notes) -> None:
+    """All that is fresh was in the queue together, so the highest comes first."""
+    priority = _priority(line, message)
+    if line.lowest is not None and priority > line.lowest[0] and not line.unranked:
+        line.unranked = True
+        before = line.lowest[1]
+        allowed = f"{message} before {before}, which has a lower priority"
+        notes.find(RANKED, event, allowed, f"{event.method} of {message} after {before}", line.fresh[message][1])
+    line.lowest = min(line.lowest or (priority, message), (priority, message))
+
+
 def _empty(line: Stores, notes: Notes) -> None:
     """All that is there has come. What must be, and has been seen to be, shows that the rest was not kept either."""
     if line.done or line.unsure or not line.promised or set(line.promised) - set(line.seen):
@@ -310,8 +334,11 @@ def _empty(line: Stores, notes: Notes) -> None:
     line.done = True
     notes.exercise(*dict.fromkeys(line.promised.values()))
     notes.exercise(*dict.fromkeys(rule for one, rule in line.gone.items() if one not in line.seen))
-    if not line.disorder and len(set(line.fresh) & set(line.promised)) > 1:
+    ordered = set(line.fresh) & set(line.promised)
+    if not line.disorder and len(ordered) > 1:
         notes.exercise(ORDER)
+    if line.levels and not line.unranked and len({_priority(line, one) for one in ordered}) > 1:
+        notes.exercise(RANKED)
 
 
 @judges(Missing, THERE, COMMITTED)

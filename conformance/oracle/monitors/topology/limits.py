@@ -17,10 +17,13 @@ from conformance.oracle.topology.preconditions import Asked
 from conformance.oracle.topology.state import Actor, Thing
 
 AT_ONCE, NOUGHT, MANY, FREE = "QUEUE-026", "QUEUE-027", "QUEUE-029", "QUEUE-030"
-FALSE, LONG = "QUEUE-033", "QUEUE-034"
+FALSE, LONG, LARGE = "QUEUE-033", "QUEUE-034", "QUEUE-036"
 SEVERAL, UNBOUND, ABSENT, FORM = "EXCH-020", "EXCH-022", "EXCH-023", "BIND-015"
 DECLARE = "queue.declare"
 LIMITS = frozenset({"x-max-length", "x-max-length-bytes", "x-message-ttl"})
+LENGTHS, TIMES = ("x-max-length", "x-max-length-bytes"), ("x-message-ttl", "x-expires")
+MUCH, MOST = 1 << 31, {**dict.fromkeys(LENGTHS, 1 << 40), **dict.fromkeys(TIMES, 1 << 32)}
+"""Numbers from here on are large, and up to those they must be taken."""
 QUEUES = range(128, 240)
 """The text asks for 256 in a virtual host."""
 EXCHANGES = range(5, 9)
@@ -53,6 +56,18 @@ def nought(asked: Asked) -> bool:
     given = {name: value for name, value in _given(asked).items() if name != "x-queue-type"}
     zeros = all(_number(value) and value == 0 for value in given.values())
     return _new(asked) and bool(given) and zeros and LIMITS.issuperset(given)
+
+
+@grants(LARGE, DECLARE)
+def large(asked: Asked) -> bool:
+    """Limits and times that do not fit into 32 bits with a sign, or into 32 bits at all."""
+    given = {name: value for name, value in _given(asked).items() if name != "x-queue-type"}
+    refused = given.keys() & asked.profile.refused
+    return _new(asked) and bool(given) and not refused and all(_large(name, one) for name, one in given.items())
+
+
+def _large(name: str, value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and MUCH <= value <= MOST.get(name, 0)
 
 
 @grants(FALSE, DECLARE)

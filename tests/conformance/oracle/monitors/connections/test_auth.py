@@ -94,6 +94,8 @@ SOUND = {
     "AUTH-029": Q + SPEAKER + "u:1 > " + FORGED + BARRIER,
     "AUTH-030": NOT_DECLARED + "90 < closed 404 50 10 NOT_FOUND",
 }
+COPIES = ' with={"headers":{"CC":["A",[["S","w.b"],["S","r.b"]]]}}'
+SOUND["AUTH-031"] = OF_TOPICS + refused(f"publish w.a m1 exchange=t{COPIES}", PUBLISH)
 BROKEN = [
     ("AUTH-001", Q + without(configure="^x") + enters() + done("declare q", "declare-ok q")),
     ("AUTH-001", Q + without(configure="^x") + enters() + "u:1 > declare q \n - deadline replies"),
@@ -128,6 +130,7 @@ BROKEN = [
     ("AUTH-020", Q + permit() + enters() + done("declare q passive", "declare-ok q")),
     ("AUTH-021", OF_TOPICS + "u:1 > publish r.a m1 exchange=t" + UNHEARD),
     ("AUTH-021", OF_TOPICS + refused("publish w.a m1 exchange=t", PUBLISH)),
+    ("AUTH-031", OF_TOPICS + f"u:1 > publish w.a m1 exchange=t{COPIES}" + UNHEARD),
     ("AUTH-022", OF_TOPICS + done("bind q t w.a", "bind-ok")),
     ("AUTH-022", OF_TOPICS + refused("bind q t r.a", BIND)),
     ("AUTH-023", TWO + OF_TOPICS + refused("bind q y w.a", BIND)),

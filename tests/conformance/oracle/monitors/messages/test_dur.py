@@ -85,7 +85,23 @@ FOUND = "@open 1 \n 1 > exchange amq.topic direct passive \n 1 < exchange-ok \n"
 P = "{} persistent".format
 DEADLINE = "- deadline drain q"
 ROOM = "durable x-max-length=5"
+RULED = '@queue q classic durable \n - rule p ^q$ {"max-length":1} \n @confirming 8 \n '
+AGAIN = "d:1 > declare q classic durable \n d:1 < declare-ok q \n d:1 > confirm \n d:1 < confirm-ok \n "
+AGAIN += "d:1 > publish q m1 \n d:1 < ack 1 \n d:1 > publish q m2 \n d:1 < ack 2 \n "
+LOW, HIGH = (f'{name} persistent with={{"priority":{at}}}' for name, at in (("m1", 1), ("m2", 3)))
+RANKED = f"1 > publish q {LOW} \n 1 < ack 1 \n 1 > publish q {HIGH} \n 1 < ack 2 \n"
+LEVELS = "classic x-max-priority=5"
+
+
+def ruled(*messages: str) -> str:
+    """A policy limits the queue to one message, and two come after the restart; these are left."""
+    came = "".join(f"d:1 > get q no_ack \n d:1 < get-ok {tag} {one} q \n " for tag, one in enumerate(messages, 1))
+    return f"{RULED} {BACK} {AGAIN} {came} d:1 > get q no_ack \n d:1 < get-empty \n"
+
+
 SOUND = {
+    "DUR-022": ruled("m2"),
+    "DUR-023": left(RANKED, HIGH, LOW, kind=LEVELS),
     "DUR-001": queue("durable", "declare-ok q"),
     "DUR-002": queue(ROOM, "declare-ok q", again=again("declare q " + ROOM, "declare-ok q")),
     "DUR-003": exchange("topic durable", "exchange-ok"),
@@ -141,8 +157,18 @@ BROKEN = [
     ("DUR-019", left(COMMITTED) + DEADLINE),
     ("DUR-020", left(FULL + TX, P("m1"), P("m2"), P("m3"), P("m7"))),
     ("DUR-021", NAMED + "d:1 < declare-ok amq.gen-1"),
+    ("DUR-022", ruled("m1", "m2")),
+    ("DUR-023", left(RANKED, LOW, HIGH, kind=LEVELS)),
 ]
 LAWFUL = {
+    "a queue without priorities does not heed them": left(RANKED, LOW, HIGH),
+    "what is above the highest is like it": left(
+        RANKED.replace('"priority":1', '"priority":6').replace('"priority":3', '"priority":9'),
+        LOW.replace('"priority":1', '"priority":6'),
+        HIGH.replace('"priority":3', '"priority":9'),
+        kind=LEVELS,
+    ),
+    "a policy was removed before the restart": ruled("m1", "m2").replace(BACK, "- unrule p \n " + BACK),
     "the restart never ended well": queue("durable", NO_QUEUE, back=MISSED),
     "nor did it for messages": left(FULL, back=MISSED) + DEADLINE,
     "nor for bindings": routed(BOUND + BIND, comes_back=True, back=MISSED),

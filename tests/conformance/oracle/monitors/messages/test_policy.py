@@ -75,6 +75,14 @@ DROPS = '- rule p ^q$ {"max-length":2,"overflow":"drop-head"} \n'
 SAYS_DROP = "@queue q classic x-overflow=drop-head \n" + OPEN
 SAYS_REJECT = "@queue q classic x-overflow=reject-publish \n" + OPEN
 FIRST = ("m1", "m2")
+SAYS_NOTHING = "@queue q classic x-max-length=2 \n" + OPEN
+RETURNS = "@queue q quorum \n" + OPEN + '- rule p ^q$ {"delivery-limit":1} \n' + sent(1)
+
+
+def returned(tag: int) -> str:
+    """It comes, and is rejected."""
+    again = " redelivered" if tag > 1 else ""
+    return f"2 > get q \n 2 < get-ok {tag} m1 q{again} \n 2 > reject {tag} requeue \n @barrier 2 \n"
 
 
 def refused(*numbers: int) -> str:
@@ -112,6 +120,7 @@ SOUND = {
     "POLICY-018": PLAIN + REFUSES + sent(1, 2) + refused(3, 4) + got(*FIRST),
     "POLICY-019": PLAIN + DROPS + sent(1, 2, 3) + REFUSES + refused(4) + got("m2", "m3"),
     "POLICY-020": by(REFUSES, *LAST, declare=SAYS_DROP),
+    "POLICY-021": RETURNS + returned(1) + returned(2) + "2 > get q \n 2 < get-empty \n",
 }
 BROKEN = [
     ("POLICY-001", by(TWO, *ALL)),
@@ -148,6 +157,8 @@ BROKEN = [
     ("POLICY-019", PLAIN + DROPS + sent(1, 2, 3) + REFUSES + sent(4)),
     ("POLICY-019", PLAIN + REFUSES + sent(1, 2) + refused(3) + DROPS + refused(*range(4, 12))),
     ("POLICY-019", PLAIN + REFUSES + sent(1, 2) + DROPS + sent(3) + got("m3")),
+    ("POLICY-019", SAYS_NOTHING + REFUSES + sent(1, 2) + "- unrule p \n" + refused(*range(3, 11))),
+    ("POLICY-021", RETURNS + returned(1) + returned(2) + returned(3)),
     ("POLICY-020", SAYS_DROP + REFUSES + sent(1, 2) + refused(*range(3, 11))),
     ("POLICY-020", SAYS_REJECT + DROPS + sent(1, 2, 3)),
 ]

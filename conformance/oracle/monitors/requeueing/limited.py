@@ -1,0 +1,131 @@
+"""POLICY-021: how often a message comes where a policy says how often it may be given back.
+
+A message is followed from its publish to a quorum queue, as long as each of its deliveries is given back by
+basic.reject on an open channel, and the policies stay as they are. That it comes once more often than the policy allows
+is seen for certain; that it comes less often is not claimed, for the queue has time to bring it again.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from conformance.history.events import TO_BROKER
+from conformance.oracle.model.channels import OPEN
+from conformance.oracle.model.facts import Delivered, FoundEmpty, Passed, Policed
+from conformance.oracle.monitors.notes import Notes
+from conformance.oracle.monitors.table import follows, judges
+from conformance.oracle.topology.policies import number
+
+RETURNS = "POLICY-021"
+LIMIT, TYPE, QUORUM = "delivery-limit", "x-queue-type", "quorum"
+MESSAGES = 256
+Place = tuple[str, int]
+"""A connection, and a channel of it."""
+
+
+@dataclass(slots=True)
+class Followed:
+    """One message, and how often it came and was given back."""
+
+    queue: str
+    limit: int
+    sent: int
+    told: tuple[int, ...]
+    """The policies that say so."""
+    came: int = 0
+    returned: int = 0
+    holder: Place = ("", 0)
+    over: bool = False
+
+
+@dataclass(slots=True)
+class Followers:
+    """The latest, by message; None: nothing is claimed of it any more."""
+
+    by_message: OrderedDict[str, Followed | None] = field(default_factory=OrderedDict)
+
+
+@judges(Policed)
+def changed(fact: Policed, notes: Notes) -> None:
+    """Another limit may hold."""
+    known = notes.memory(Followers).by_message
+    for message in known:
+        known[message] = None
+
+
+@follows("basic.publish")
+def published(fact: Passed, notes: Notes) -> None:
+    """It goes to a quorum queue for which a policy sets this limit, and nothing else."""
+    event, topology = fact.event, fact.topology
+    if not topology.policies or not event.message or event.exchange:
+        return
+    known, vhost = notes.memory(Followers).by_message, fact.connection.vhost
+    queue, channel = topology.queue(vhost, event.routing_key or ""), fact.connection.channels.get(event.channel)
+    found = None
+    settled = topology.policies.settled(event.time_ns) and event.message not in known and '"CC"' not in event.arguments
+    if queue is not None and channel is not None and channel.state == OPEN and settled:
+        limit = number((topology.policies.settings(vhost, QUORUM, queue.name) or {}).get(LIMIT))
+        if limit is not None and queue.arguments == {TYPE: QUORUM} and queue.there_for(channel):
+            told = tuple(one.seq for one in topology.policies.fitting(vhost, QUORUM, queue.name))
+            found = Followed(queue.name, limit, event.seq, told)
+    if found is not None or event.message in known:
+        known[event.message] = found
+        if len(known) > MESSAGES:
+            known.popitem(last=False)
+
+
+@judges(Delivered, RETURNS)
+def came(fact: Delivered, notes: Notes) -> None:
+    """Once more: has it been given back each time before, and is this once too often?"""
+    known, event = notes.memory(Followers).by_message, fact.event
+    message = event.message or ""
+    found = known.get(message)
+    if found is None:
+        return
+    if fact.queue.name != found.queue or found.returned != found.came:
+        known[message] = None
+        return
+    found.came, found.holder = found.came + 1, (event.connection, event.channel)
+    if found.returned > found.limit:
+        allowed = f"{message} no more: it was rejected {found.returned} times, and the policy allows {found.limit}"
+        notes.find(RETURNS, event, allowed, f"{event.method} of {message}", found.sent, *found.told)
+        known[message] = None
+
+
+@follows("basic.reject")
+def given_back(fact: Passed, notes: Notes) -> None:
+    """It is to come again."""
+    event, channel = fact.event, fact.connection.channels.get(fact.event.channel)
+    delivery = channel.unacked.get(event.delivery_tag or 0) if channel is not None else None
+    known = notes.memory(Followers).by_message
+    found = known.get(delivery.message) if delivery is not None else None
+    if event.direction != TO_BROKER or delivery is None or found is None or channel is None:
+        return
+    lawful = event.has("requeue") and not channel.transactional and not channel.indeterminate and channel.state == OPEN
+    if lawful and found.holder == (event.connection, event.channel):
+        found.returned += 1
+    else:
+        known[delivery.message] = None
+
+
+@follows("basic.ack", "basic.nack", "basic.recover", "basic.recover-async", "channel.close", "connection.close")
+def otherwise(fact: Passed, notes: Notes) -> None:
+    """What this channel holds may go, or come back in another way."""
+    event, known = fact.event, notes.memory(Followers).by_message
+    if event.method in ("basic.ack", "basic.nack") and event.direction != TO_BROKER:
+        return
+    for message, found in known.items():
+        if found is not None and found.holder == (event.connection, event.channel or found.holder[1]):
+            known[message] = None
+
+
+@judges(FoundEmpty, RETURNS)
+def gone(fact: FoundEmpty, notes: Notes) -> None:
+    """The queue is empty, and it was given back as often as the policy allows, and once more."""
+    for found in notes.memory(Followers).by_message.values():
+        if found is None or found.over or found.queue != fact.queue.name:
+            continue
+        if found.returned == found.came == found.limit + 1:
+            found.over = True
+            notes.exercise(RETURNS)
