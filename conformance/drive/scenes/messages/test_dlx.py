@@ -155,8 +155,8 @@ def test_returned_too_often(stage: Stage) -> None:
 
 @rule("DLX-005")
 def test_its_address(stage: Stage) -> None:
-    """With a key of the queue, which may be empty, and without; to the default exchange, and to another. Where the default exchange gets it
-    without a key of the queue, it goes by the name in its own."""
+    """With a key of the queue, which may be empty, and without; to the default exchange, and to another. Where the
+    default exchange gets it without a key of the queue, it goes by the name in its own."""
     grave, holder = stage.queue(), stage.channel()
     exchange = stage.exchange(grave)
     for arguments in (

@@ -207,8 +207,8 @@ class Graves:
         return [one for one in plain if 0 < one.returned_ns < asked_ns - SOON]
 
     def failed(self, mortal: Mortal, *, timed: bool) -> None:
-        """The channel that held it was closed, which counts as well where no delivery of it timed out before. Where that
-        was once too often, it has died."""
+        """The channel that held it was closed, which counts as well where no delivery of it timed out before. Where
+        that was once too often, it has died."""
         place = self.places.get(mortal.queue)
         limit = place.number(LIMIT) if place is not None else None
         if limit is None or timed:
