@@ -305,7 +305,7 @@ def test_missing_queues_are_not_purged(stage: Stage) -> None:
 @rule("QUEUE-015", queue_types=CLASSIC)
 def test_the_last_queue_of_the_channel(stage: Stage) -> None:
     """Each method with the empty name, where only another channel has declared a queue; then on that one; and on one
-    that has declared it with nowait, after another. A binding of it without a key has its name for one."""
+    that has declared it with nowait. A binding of it without a key has its name for one."""
     exchange, queue = stage.exchange(kind="direct"), stage.queue()
     channel, idle = stage.channel(), stage.channel()
     channel.declare(queue, passive=True)
@@ -321,7 +321,6 @@ def test_the_last_queue_of_the_channel(stage: Stage) -> None:
         channel.send(method)
         stage.quiesce()
     quiet = stage.channel()
-    quiet.declare(stage.queue(), passive=True)
     quiet.declare(queue, passive=True, no_wait=True)
     for kind in ("direct", "topic") if stage.offers("topic exchange") else ("direct",):
         exchange = stage.exchange(kind=kind)
