@@ -229,16 +229,22 @@ def check_same_queue(channel: Channel, queue: Queue, method: m.QueueDeclare) -> 
 def queue_bind(channel: Channel, method: m.QueueBind) -> None:
     not_default(method.exchange)
     queue = named_queue(channel, method.queue)
-    key = method.routing_key or (queue.name if not method.queue else "")
-    channel.vhost.bind(channel.vhost.exchange(method.exchange), queue, key, method.arguments)
+    channel.vhost.bind(channel.vhost.exchange(method.exchange), queue, queue_key(queue, method), method.arguments)
     if not method.no_wait:
         channel.connection.send(m.QueueBindOk(channel.number))
+
+
+def queue_key(queue: Queue, method: m.QueueBind | m.QueueUnbind) -> str:
+    """Where neither queue nor key is named, the name of the last queue stands for both."""
+    return method.routing_key or ("" if method.queue else queue.name)
 
 
 @one_line
 def queue_unbind(channel: Channel, method: m.QueueUnbind) -> None:
     not_default(method.exchange)
     queue = channel.vhost.queues.get(method.queue) if method.queue else named_queue(channel, "")
+    if queue is not None:
+        method.routing_key = queue_key(queue, method)
     if queue is not None and channel.vhost.is_bound(method.exchange, queue, method.routing_key, method.arguments):
         accessible(channel, queue.name)
     unbind(channel, method.exchange, queue, method)

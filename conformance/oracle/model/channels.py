@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from conformance.oracle.model.connections import Connection
     from conformance.oracle.model.queues import Queue
     from conformance.oracle.model.timeouts import Levels
+    from conformance.oracle.topology import Change
 
 OPENING, OPEN, FAILING, CLOSING, CLOSED = "opening", "open", "failing", "closing", "closed"
 STARTING, LIVE, CANCELLING, GIVEN_UP, TIMED = "starting", "live", "cancelling", "given up", "timed out"
@@ -165,6 +166,8 @@ class Channel:
     """Consumers of which it is not yet proven that their queue knows them."""
     silent: list[Consumer] = field(default_factory=list)
     """Consumers that were cancelled without answer, and may still be there."""
+    untold: list[Change] = field(default_factory=list)
+    """What was changed with nowait, and may not be done yet."""
     risk: int = 0
     """The last request that fails the channel if its queue is deleted before; until an answer shows that it did not."""
     afterlife: bool = False

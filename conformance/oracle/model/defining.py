@@ -79,8 +79,10 @@ def arrange(model: Model, channel: Channel, event: Event) -> None:
 
 
 def _change(channel: Channel, event: Event, change: Change, census: Census | None = None) -> Request | None:
-    """The answer to this method, where there is one, makes the change certain."""
+    """The answer to this method, where there is one, makes the change certain; else that to a later one does."""
     request = requests.request(channel, event)
     if request is not None:
         request.change, request.census = change, counts.sent(census)
+    else:
+        channel.untold.append(change)
     return request

@@ -29,6 +29,7 @@ def proven(channel: Channel, sent: int, event: Event) -> Iterable[Fact]:
         or channel.joining
         or channel.silent
         or channel.unrested
+        or channel.untold
         or connection.error is not None
         or connection.notices is False
     ):
@@ -53,6 +54,9 @@ def _proven(channel: Channel, sent: int, event: Event) -> Iterator[Fact]:
     if 0 < channel.risk <= sent:
         channel.risk = 0
         _clear(channel, event.seq)
+    for change in [one for one in channel.untold if one.sent < sent]:
+        channel.untold.remove(change)
+        change.known = change.known or event.seq
     windows.change_answered(channel, sent, event.seq)
     yield from cancelling.rest(channel, sent, event)
     _answered(channel, sent)

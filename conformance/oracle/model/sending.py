@@ -101,15 +101,14 @@ def _user(event: Event) -> str:
 
 
 def _carry_out(model: Model, channel: Channel, event: Event, earlier: int) -> None:
-    """A method that the broker handles: what it needs is weighed before it has any effect. The empty name stands for
-    the last queue that the channel declared. `earlier` is the same method before, if that may not be handled yet."""
+    """A method that the broker handles: what it needs is weighed before it has any effect. `earlier` is the same method
+    before, if that may not be handled yet."""
     stock = stock_of(model, channel, event) if event.method == "queue.delete" or event.has("passive") else None
     must = None if model.open else topology.weigh(topology.Asked(model.topology, channel, event, model.profile, stock))
     if isinstance(must, topology.Refusal):
         _refuse(channel, event, must)
         return
-    if event.queue == "" and event.method != "queue.declare":
-        event = event._replace(queue=model.topology.last.get(channel, ""))
+    event = topology.in_full(model.topology, channel, event)
     _HANDLERS.get(event.method, _request)(model, channel, event)
     overtaking.changed(model, channel, event)
     if event.method in topology.TRANSITIONS:

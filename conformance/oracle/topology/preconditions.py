@@ -79,6 +79,12 @@ class Asked:
         """The queue that it names, where anything is known of it."""
         return self.topology.queue(self.vhost, self.queue_name)
 
+    @property
+    def key(self) -> str:
+        """The routing key that it names; where a binding names neither queue nor key, the last queue's name is both."""
+        nameless = self.event.method in ("queue.bind", "queue.unbind") and not self.event.queue
+        return self.event.routing_key or (self.queue_name if nameless else "")
+
     def exchange(self, name: str | None = None) -> Exchange | None:
         """The exchange that it names, where anything is known of it."""
         return self.topology.exchange(self.vhost, self.event.exchange or "" if name is None else name)

@@ -23,6 +23,17 @@ MOST = 4096
 Transition = Callable[[Topology, Actor, Event, Change], None]
 
 
+def in_full(topology: Topology, actor: Actor, event: Event) -> Event:
+    """The empty name stands for the last queue that the channel declared; in queue.bind without a key, for that, too.
+    So the text says. Of the key of queue.unbind it says nothing, so that stays as it is."""
+    nameless = event.queue == "" and event.method != "queue.declare"
+    if not nameless or (event.method == "queue.unbind" and not event.routing_key):
+        return event
+    queue = topology.last.get(actor, "")
+    key = event.routing_key or queue if event.method == "queue.bind" else event.routing_key
+    return event._replace(queue=queue, routing_key=key)
+
+
 def apply(topology: Topology, actor: Actor, event: Event, change: Change) -> None:
     """The method takes effect, by this change."""
     transition = TRANSITIONS.get(event.method)
@@ -223,9 +234,22 @@ def _bind_queue(topology: Topology, actor: Actor, event: Event, change: Change) 
 
 
 def _unbind_queue(topology: Topology, actor: Actor, event: Event, change: Change) -> None:
-    exchange = topology.exchange(actor.connection.vhost, event.exchange or "")
-    if exchange is not None:
-        _unbind(exchange, _bound_queue(topology, actor, event), _key(event), _arguments(event), change)
+    exchange, queue = (
+        topology.exchange(actor.connection.vhost, event.exchange or ""),
+        _bound_queue(topology, actor, event),
+    )
+    if exchange is None:
+        return
+    if event.queue or event.routing_key:
+        _unbind(exchange, queue, _key(event), _arguments(event), change)
+    elif queue is None or _which(exchange, queue, _arguments(event)):
+        exchange.opaque = True
+
+
+def _which(exchange: Exchange, queue: NamedQueue, arguments: Mapping[str, Any]) -> bool:
+    """Is there a binding that may be meant where neither queue nor key is named?"""
+    keys = "", queue.name
+    return any(one.same(queue, key, arguments) and one.removed is None for one in exchange.bindings for key in keys)
 
 
 def _bound_queue(topology: Topology, actor: Actor, event: Event) -> NamedQueue | None:

@@ -141,3 +141,17 @@ def tag_in_small_letters(self: Outbox, item: Outbound) -> Sequence[bytes]:
     if isinstance(item, m.BasicCancelOk):
         item.consumer_tag = item.consumer_tag.lower()
     return Outbox.pieces(self, item)
+
+
+@handles(
+    m.BasicCancel,
+    "consuming.locked-by-quiet-cancel",
+    "a queue stays locked by an exclusive consumer that was cancelled with nowait",
+    "CONSUME-006",
+)
+def locked_by_quiet_cancel(channel: Channel, method: m.BasicCancel) -> None:
+    consumer = channel.consumers.get(method.consumer_tag)
+    locked = consumer is not None and consumer.queue.exclusive_consumer
+    basic.cancel(channel, method)
+    if consumer is not None and locked and method.no_wait:
+        consumer.queue.exclusive_consumer = True

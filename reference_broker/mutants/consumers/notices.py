@@ -10,7 +10,7 @@ from reference_broker import topology
 from reference_broker.channel import Channel
 from reference_broker.connection import Connection
 from reference_broker.errors import not_found, precondition
-from reference_broker.mutants.kinds import changes, memory, replaces
+from reference_broker.mutants.kinds import changes, handles, memory, replaces
 from reference_broker.parts import Parts
 from reference_broker.prefetch import Consumer
 from reference_broker.unacked import Delivery
@@ -208,3 +208,12 @@ def exclusive_untold(self: Channel, consumer: Consumer) -> None:
         del self.consumers[consumer.tag]
     else:
         Channel.cancelled(self, consumer)
+
+
+@handles(m.QueueDelete, "notices.quiet-deletion", "nobody is notified of a deletion with nowait", "CAN-003")
+def quiet_deletion(channel: Channel, method: m.QueueDelete) -> None:
+    if not method.no_wait:
+        topology.queue_delete(channel, method)
+        return
+    for consumer in topology.remove_queue(channel, method)[1]:
+        del consumer.channel.consumers[consumer.tag]

@@ -220,3 +220,22 @@ def noughts_die(
     dead = DeadLetters.letter(self, message, queue, reason, now, exchange, key)
     empty = {name: None for name, value in dead.header.properties().items() if not value and name != "headers"}
     return dead.copy(dead.exchange, dead.routing_key, **empty) if empty else dead
+
+
+@changes(
+    "properties.any-user-in-transactions",
+    "a publish in a transaction may name any user",
+    "CONTENT-006",
+    "TX-015",
+)
+def any_user_in_transactions(parts: Parts) -> None:
+    below = parts.publish
+
+    def publish(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
+        if channel.transaction is None or header.user_id in (None, channel.connection.user):
+            below(channel, method, header, body)
+        else:
+            message = Message(method.exchange, method.routing_key, header, body)
+            channel.transaction.publish(channel, method.exchange, message, method.mandatory)
+
+    parts.publish = publish

@@ -8,10 +8,11 @@ import codec
 from codec import methods as m
 from reference_broker import basic
 from reference_broker.channel import Channel
-from reference_broker.message import FRAME_OVERHEAD
+from reference_broker.message import FRAME_OVERHEAD, Entry
 from reference_broker.mutants.kinds import changes, handles, replaces
 from reference_broker.outbox import Outbound, Outbox
 from reference_broker.parts import Parts
+from reference_broker.prefetch import Consumer
 
 
 def large(self: Outbox, item: Outbound) -> bool:
@@ -78,3 +79,17 @@ def second_declare_ok(parts: Parts) -> None:
             earlier(channel, method)
 
     parts.handlers[m.QueueDeclare] = declare
+
+
+@replaces(
+    "channel.deliver",
+    "frames.channel-in-one-octet",
+    "deliveries on channels above 255 bear a smaller number",
+    "ERR-013",
+    "CHAN-002",
+)
+def channel_in_one_octet(self: Channel, consumer: Consumer, entry: Entry) -> None:
+    Channel.deliver(self, consumer, entry)
+    item = self.connection.outbox.items[-1]
+    if self.number > 255 and isinstance(item, tuple):
+        item[0].channel = self.number & 255

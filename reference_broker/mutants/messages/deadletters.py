@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from codec import values
@@ -266,3 +267,23 @@ circling(
     LAVINMQ.format(1134),
     goes=lambda letter, queue: not died_before(letter, queue, 2),
 )
+
+
+@replaces("queue.heed", "deadletters.empty-key", "an empty x-dead-letter-routing-key counts as none", "DLX-005")
+def empty_key(self: Queue, definition: Mapping[str, Any]) -> None:
+    Queue.heed(self, definition)
+    if self.settings.dead_letter_routing_key == "":
+        self.settings = replace(self.settings, dead_letter_routing_key=None)
+
+
+@replaces(
+    "queue.exceed",
+    "deadletters.gone-with-channel",
+    "a message that comes back too often by the end of its channel is lost",
+    "DLX-004",
+)
+def gone_with_channel(self: Queue, entry: Entry, delivery: Delivery) -> None:
+    if delivery.consumer is not None and delivery.consumer.channel.closing:
+        self.let_go(entry)
+    else:
+        Queue.exceed(self, entry, delivery)

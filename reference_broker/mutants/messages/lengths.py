@@ -5,6 +5,7 @@ from __future__ import annotations
 from reference_broker.message import Entry, Message
 from reference_broker.mutants.kinds import memory, replaces
 from reference_broker.queue import Queue
+from reference_broker.ready import Ready
 from reference_broker.replies import ReplyTo
 from reference_broker.vhost import VirtualHost
 
@@ -209,4 +210,24 @@ def properties_count(self: Queue, more: int = 0, octets: int = 0) -> bool:
 )
 def beside_consumers(self: Queue) -> None:
     if not self.consumers:
+        Queue.trim(self)
+
+
+@replaces(
+    "ready.put_back", "lengths.returned-weigh-nothing", "the octets of what comes back are not counted", "LEN-008"
+)
+def returned_weigh_nothing(self: Ready, entry: Entry) -> None:
+    octets = self.octets
+    Ready.put_back(self, entry)
+    self.octets = octets
+
+
+@replaces(
+    "queue.trim",
+    "lengths.returned-to-quorum",
+    "a quorum queue is not limited while it holds something that came back",
+    "LEN-011",
+)
+def returned_to_quorum(self: Queue) -> None:
+    if self.quorum is None or not self.ready.returned:
         Queue.trim(self)

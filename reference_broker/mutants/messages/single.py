@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from codec import methods as m
+from reference_broker import basic
+from reference_broker.channel import Channel
 from reference_broker.message import Entry
-from reference_broker.mutants.kinds import changes, memory, replaces
+from reference_broker.mutants.kinds import changes, handles, memory, replaces
 from reference_broker.parts import Parts
 from reference_broker.prefetch import Consumer
 from reference_broker.queue import Queue
@@ -154,3 +157,22 @@ def who_waits_leaves(self: Queue, consumer: Consumer) -> None:
     self.active = waiting[-1]
     self.ring.append(self.active)
     self.serve()
+
+
+@handles(
+    m.BasicCancel,
+    "single.quiet-cancel",
+    "nobody takes over from a consumer that was cancelled with nowait",
+    "SAC-002",
+)
+def quiet_cancel(channel: Channel, method: m.BasicCancel) -> None:
+    consumer = channel.consumers.get(method.consumer_tag)
+    queue = consumer.queue if consumer is not None else None
+    if queue is None or queue.active is not consumer or not method.no_wait:
+        basic.cancel(channel, method)
+        return
+    others = [one for one in queue.consumers if one is not consumer]
+    for other in others:
+        del queue.consumers[other]
+    basic.cancel(channel, method)
+    queue.consumers.update(dict.fromkeys(others))

@@ -13,6 +13,7 @@ from reference_broker.confirms import Confirms
 from reference_broker.connection import Connection
 from reference_broker.errors import precondition
 from reference_broker.intake import Intake
+from reference_broker.message import Message
 from reference_broker.mutants.kinds import changes, handles, memory, replaces
 from reference_broker.parts import HANDLERS, Parts
 from reference_broker.queue import Queue
@@ -315,3 +316,23 @@ def before_kept(self: Queue) -> None:
 def queue_not_kept(self: VirtualHost) -> None:
     for queue in list(self.queues.values()):
         self.delete_queue(queue)
+
+
+@changes(
+    "confirms.nothing-for-nobody",
+    "a publish without a body that goes nowhere is not confirmed",
+    "CNF-026",
+    "CNF-008",
+)
+def nothing_for_nobody(parts: Parts) -> None:
+    below = parts.publish
+
+    def publish(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
+        message = Message(method.exchange, method.routing_key, header, body)
+        there = not method.exchange or method.exchange in channel.vhost.exchanges
+        if channel.confirms is None or body or not there or list(channel.vhost.route(method.exchange, message)):
+            below(channel, method, header, body)
+        else:
+            channel.confirms.next()
+
+    parts.publish = publish

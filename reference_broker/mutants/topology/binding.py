@@ -14,7 +14,7 @@ from reference_broker.mutants.kinds import changes, memory
 from reference_broker.parts import Parts
 from reference_broker.prefetch import Consumer
 from reference_broker.queue import Queue
-from reference_broker.routing import Binding, Exchange
+from reference_broker.routing import Binding, Exchange, canonical
 from reference_broker.vhost import VirtualHost
 
 Handle = Callable[[Channel, Any], None]
@@ -228,3 +228,23 @@ def outlives_idle_queue(parts: Parts) -> None:
 
     parts.override("queue", leave=leaves)
     parts.override("vhost", add_queue=add_queue)
+
+
+@changes("binding.counted", "what was bound twice has to be unbound twice", "BIND-004", "ROUTE-014")
+def counted(parts: Parts) -> None:
+    below = parts.vhost
+
+    def bind(self: VirtualHost, source: Exchange, *about: Any) -> None:
+        before = set(source.bindings)
+        below.bind(self, source, *about)
+        times = memory(self, "times", dict)
+        binding = Binding(source, about[0], about[1], canonical(about[2]))
+        times[binding] = times.get(binding, 0) + 1 if binding in before else 1
+
+    def unbind(self: VirtualHost, source: Exchange, *about: Any) -> None:
+        binding, times = Binding(source, about[0], about[1], canonical(about[2])), memory(self, "times", dict)
+        times[binding] = times.get(binding, 1) - 1
+        if times[binding] <= 0:
+            below.unbind(self, source, *about)
+
+    parts.override("vhost", bind=bind, unbind=unbind)

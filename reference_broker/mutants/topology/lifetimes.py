@@ -311,3 +311,27 @@ def former_owner_remembers(parts: Parts) -> None:
 
     parts.override("vhost", delete_queue=delete_queue)
     parts.override("connection", end_channels=end_channels)
+
+
+@changes(
+    "lifetimes.exchange-outlives-connection",
+    "an auto-delete exchange stays when its last binding goes with an exclusive queue of a connection that ends",
+    "EXCH-010",
+)
+def exchange_outlives_connection(parts: Parts) -> None:
+    connections, vhosts = parts.connection, parts.vhost
+
+    def end_channels(self: Connection) -> None:
+        memory(self.vhost, "ending", list).append(self)
+        connections.end_channels(self)
+        memory(self.vhost, "ending", list).remove(self)
+
+    def drop_binding(self: VirtualHost, binding: Binding) -> None:
+        source = binding.source
+        stays = source.auto_delete and bool(memory(self, "ending", list))
+        source.auto_delete = source.auto_delete and not stays
+        vhosts.drop_binding(self, binding)
+        source.auto_delete = source.auto_delete or stays
+
+    parts.override("connection", end_channels=end_channels)
+    parts.override("vhost", drop_binding=drop_binding)

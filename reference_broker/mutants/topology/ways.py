@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -160,3 +161,22 @@ def copies_returned(parts: Parts) -> None:
         return found and (bool(exchange) or message.routing_key in self.vhost.queues)
 
     parts.override("channel", found_its_way=found_its_way)
+
+
+@changes("ways.alike-is-equal", "a direct exchange takes keys that look alike for the same", "ROUTE-001")
+def alike_is_equal(parts: Parts) -> None:
+    below = parts.vhost
+
+    def _walk(self: VirtualHost, start: Exchange, message: Message) -> list[Queue]:
+        if start.TYPE == "direct" and not message.routing_key.isascii():
+            for binding in start.bindings:
+                if alike(binding.key) == alike(message.routing_key):
+                    message = Message(message.exchange, binding.key, message.header, message.body)
+                    break
+        return below._walk(self, start, message)
+
+    parts.override("vhost", _walk=_walk)
+
+
+def alike(key: str) -> str:
+    return unicodedata.normalize("NFC", key)

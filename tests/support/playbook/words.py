@@ -168,7 +168,7 @@ SENT: dict[str, Maker] = {
     ),
     "bind": lambda c, w: m.QueueBind(
         c,
-        queue=w.text(0),
+        queue=w.text(0).strip("-"),
         exchange=w.text(1),
         routing_key=w.text(2),
         no_wait=w.has("no_wait"),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from codec import methods as m
 from conformance.drive.channel import Channel
 from conformance.drive.drivers.raw import Item
 from conformance.drive.scenes.marks import QueueType, rule
 from conformance.drive.scenes.props import confirming, reopen
-from conformance.drive.stage import Stage
+from conformance.drive.stage import NotOffered, Stage
 
 CLASSIC: tuple[QueueType, ...] = ("classic",)
 FEW = 3
@@ -45,13 +47,19 @@ def test_an_open_channel_is_opened(stage: Stage) -> None:
 
 @rule("CHAN-002", queue_types=CLASSIC)
 def test_numbers_in_any_order(stage: Stage) -> None:
-    """The highest first, and others downwards; all of them answer."""
+    """The highest first, and others downwards; all of them answer. The highest of all publishes and consumes, too."""
     connection = stage.connect("few", channel_max=9)
     channels = [stage.channel(number, connection) for number in (9, 5, 2, 7)]
     for channel in channels:
         stage.barrier(channel)
     wide = stage.connect("many")
-    stage.barrier(stage.channel(wide.tuned.channel_max, wide))
+    highest, queue = stage.channel(wide.tuned.channel_max, wide), stage.queue()
+    with contextlib.suppress(NotOffered):
+        highest.confirm()
+    highest.publish(queue)
+    stage.barrier(highest)
+    highest.consume(queue)
+    stage.quiesce()
 
 
 @rule("CHAN-003", queue_types=CLASSIC)

@@ -101,13 +101,15 @@ def test_consumers_without_an_answer(stage: Stage) -> None:
 
 @rule("NOWAIT-006", queue_types=("classic",))
 def test_errors_are_told(stage: Stage) -> None:
-    """Methods with nowait for a queue that has been deleted."""
-    queue, channel = stage.queue(), stage.channel()
+    """Methods with nowait for a queue that has been deleted; declarations of what is there, and otherwise."""
+    queue, kept, exchange, channel = stage.queue(), stage.queue(), stage.exchange(), stage.channel()
     stage.backstage(queue).delete(queue)
     stage.quiesce()
-    for method in _mistakes(channel, queue):
+    for method in (*_mistakes(channel, queue), *_other(channel, kept, exchange)):
         channel.send(method)
-        reopen(stage, channel)
+        stage.quiesce()
+        if channel.state != "open":
+            reopen(stage, channel)
 
 
 def _mistakes(channel: Channel, queue: str) -> tuple[Method, ...]:
@@ -115,4 +117,14 @@ def _mistakes(channel: Channel, queue: str) -> tuple[Method, ...]:
         m.QueuePurge(channel.number, queue=queue, no_wait=True),
         m.QueueDeclare(channel.number, queue=queue, passive=True, no_wait=True),
         m.BasicConsume(channel.number, queue=queue, consumer_tag="none", no_wait=True),
+    )
+
+
+def _other(channel: Channel, queue: str, exchange: str) -> tuple[Method, ...]:
+    """A durable queue as one that is not and with a limit, and a fanout exchange as a direct one."""
+    limit = [("x-max-length", "l", 7)]
+    return (
+        m.QueueDeclare(channel.number, queue=queue, no_wait=True),
+        m.QueueDeclare(channel.number, queue=queue, durable=True, arguments=limit, no_wait=True),
+        m.ExchangeDeclare(channel.number, exchange=exchange, type="direct", no_wait=True),
     )

@@ -63,8 +63,8 @@ def test_the_broker_says_that_it_notifies(stage: Stage) -> None:
 
 @rule("CAN-003", last=True)
 def test_each_consumer_is_notified_once(stage: Stage) -> None:
-    """Two connections, two channels each, two consumers each, and the deleting channel's own; then once more alone; and
-    an exclusive queue, with consumers on both channels of its connection."""
+    """Two connections, two channels each, two consumers each, and the deleting channel's own; then once more alone,
+    without an answer to the deletion; and an exclusive queue, with consumers on both channels of its connection."""
     queue, own = stage.queue(), stage.queue()
     other = stage.connect("other")
     channels = [stage.channel(connection=connection) for connection in (stage.connection, other) for _ in range(2)]
@@ -80,8 +80,8 @@ def test_each_consumer_is_notified_once(stage: Stage) -> None:
         one.consume(private[0])
         stage.quiesce()
     for mine in (queue, own, *private):
-        deleter.delete(mine)
-        stage.quiesce()
+        deleter.delete(mine, no_wait=mine is own)
+        stage.barrier(deleter)
     twice(stage, *channels, deleter)
 
 

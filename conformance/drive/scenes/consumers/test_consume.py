@@ -9,6 +9,9 @@ from conformance.drive.scenes.props import restock, stocked
 from conformance.drive.scenes.topology.test_queue import elsewhere, leave
 from conformance.drive.stage import Stage
 
+QUIET_TRIPS = 2
+"""So many round trips behind a cancel without an answer show that it is done."""
+
 
 @rule("CONSUME-001")
 def test_exclusive_beside_another(stage: Stage) -> None:
@@ -72,19 +75,21 @@ def test_sixteen_consumers(stage: Stage) -> None:
 
 
 @rule("CONSUME-006")
-@pytest.mark.parametrize("how", ["cancel", "close", "connection"])
+@pytest.mark.parametrize("how", ["cancel", "quiet cancel", "close", "connection"])
 def test_an_exclusive_consumer_ends(stage: Stage, how: str) -> None:
-    """It is cancelled, or its channel closed, or its connection; then another is exclusive, and after that there are
-    two."""
-    if how == "cancel":
+    """It is cancelled, with an answer or without, or its channel closed, or its connection; then another is exclusive,
+    and after that there are two."""
+    if "cancel" in how:
         stage.require("basic.cancel")
     queue = stage.queue()
     for exclusive in (True, True, False):
         channel = elsewhere(stage) if how == "connection" else stage.channel()
         tag = channel.consume(queue, exclusive=exclusive)
         stage.quiesce()
-        if exclusive and how == "cancel":
-            channel.cancel(tag)
+        if exclusive and "cancel" in how:
+            channel.cancel(tag, no_wait=how == "quiet cancel")
+            for _ in range(QUIET_TRIPS if channel.state == "open" else 0):
+                stage.barrier(channel)
         elif exclusive and how == "connection":
             leave(stage, channel.connection)
         elif exclusive:

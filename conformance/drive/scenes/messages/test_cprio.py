@@ -74,7 +74,7 @@ def test_the_lower_are_served_as_well(stage: Stage, whose: str) -> None:
     for channel in among:
         channel.ack(outstanding(channel)[-1], multiple=True)
         stage.barrier(channel)
-    for _ in range(3):
+    for _ in range(5):
         spread(stage, queue, 1, among)
 
 

@@ -135,28 +135,35 @@ def _no_room_for_returns(stage: Stage, queue: str) -> None:
 
 @rule("DLX-004", queue_types=("quorum",))
 def test_returned_too_often(stage: Stage) -> None:
-    """Twice, where once is allowed."""
-    grave = stage.queue()
-    queue, holder = stage.queue(_to(grave, x_delivery_limit=1)), stage.channel()
-    _sent(stage, queue)
+    """Twice, where once is allowed: it is rejected, or its channel ends, where it was got or delivered."""
+    graves, holder = (stage.queue(), stage.queue()), stage.channel()
+    rejected, left = (stage.queue(_to(grave, x_delivery_limit=1)) for grave in graves)
+    for queue in (rejected, left):
+        _sent(stage, queue)
     for _ in range(2):
-        for tag in stage.fetch(holder, queue):
+        for tag in stage.fetch(holder, rejected):
             holder.reject(tag, requeue=True)
         stage.barrier(holder)
+        leaves = stage.channel()
+        leaves.consume(left)
+        stage.quiesce()
+        leaves.close()
+        stage.quiesce()
     wait(stage, ARRIVED)
-    _look(stage, grave)
+    _look(stage, *graves)
 
 
 @rule("DLX-005")
 def test_its_address(stage: Stage) -> None:
-    """With a key of the queue, and without; to the default exchange, and to another. Where the default exchange gets it
-    without a key of the queue, it goes by the name in its own."""
+    """With a key of the queue, which may be empty, and without; to the default exchange, and to another. Where the
+    default exchange gets it without a key of the queue, it goes by the name in its own."""
     grave, holder = stage.queue(), stage.channel()
     exchange = stage.exchange(grave)
     for arguments in (
         _to(grave),
         {EXCHANGE: exchange},
         {EXCHANGE: exchange, KEY: "dead"},
+        {EXCHANGE: exchange, KEY: ""},
     ):
         queue = stage.queue(arguments)
         _sent(stage, queue)
@@ -167,7 +174,7 @@ def test_its_address(stage: Stage) -> None:
     stage.confirmed(sender)
     _reject(stage, holder, queue)
     wait(stage, TURN)
-    _look(stage, grave, gets=4)
+    _look(stage, grave, gets=5)
 
 
 def _rounds(stage: Stage, turns: int, *, last: float = TURN) -> None:

@@ -15,6 +15,7 @@ from conformance.drive.stage import Stage
 MOST, OCTETS, OVERFLOW, LEVELS = "x-max-length", "x-max-length-bytes", "x-overflow", "x-max-priority"
 REFUSE = "reject-publish"
 LARGE = ((1 << 16) + 9,) * 3
+THREE = b"abc"
 ARRIVED = 1.3
 """Seconds after which a dead letter has certainly come."""
 
@@ -102,12 +103,19 @@ def test_the_newest_is_refused(stage: Stage, limit: str, most: int) -> None:
 
 
 @rule("LEN-008", queue_types=("classic",))
-@pytest.mark.parametrize("most", [1, 4])
-def test_what_comes_back_is_too_much(stage: Stage, most: int) -> None:
+@pytest.mark.parametrize(("most", "limit"), [(1, MOST), (4, MOST), (4, OCTETS)])
+def test_what_comes_back_is_too_much(stage: Stage, most: int, limit: str) -> None:
     """A full queue is fetched from, and filled again; then what was fetched is given back."""
-    queue, publisher, keeper = stage.queue({MOST: most}), confirming(stage), stage.channel()
+    given_back(stage, most, limit)
+
+
+def given_back(stage: Stage, most: int, limit: str) -> None:
+    """A queue has room for so many messages, or for their octets, and gets some back when it is full."""
+    queue = stage.queue({limit: most * (len(THREE) if limit == OCTETS else 1)})
+    publisher, keeper = confirming(stage), stage.channel()
     for first in (True, False):
-        publisher.publish(queue, most)
+        for _ in range(most):
+            publisher.publish(queue, body=THREE)
         stage.confirmed(publisher)
         if first:
             stage.fetch(keeper, queue, most)
@@ -143,9 +151,10 @@ def test_which_priority_makes_room(stage: Stage, priorities: tuple[int, ...], li
 @rule("LEN-011", queue_types=("quorum",))
 @pytest.mark.parametrize("most", [1, 5, 16])
 def test_the_newest_of_a_quorum_queue(stage: Stage, most: int) -> None:
-    """One more than it may hold, and many more at once."""
+    """One more than it may hold, and many more at once; and what comes back when it is full."""
     for count in (most + 1, 3 * most + 2):
         filled(stage, {MOST: most}, [3] * count)
+    given_back(stage, most, MOST)
 
 
 @rule("LEN-012", queue_types=("classic",))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.drive.channel import Channel
+from conformance.drive.scenes.consumers.test_consume import QUIET_TRIPS
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import confirming, outstanding
 from conformance.drive.stage import Stage
@@ -63,12 +64,12 @@ def test_one_of_three_is_served(stage: Stage, rank: int) -> None:
 
 
 @rule("SAC-002")
-@pytest.mark.parametrize("how", ["cancel", "close"])
+@pytest.mark.parametrize("how", ["cancel", "quiet cancel", "close"])
 @pytest.mark.parametrize("holding", [False, True])
 def test_another_takes_over(stage: Stage, how: str, holding: bool) -> None:
-    """It is cancelled, where that does no other harm, or its channel closed: with all acknowledged, or while it holds
-    two of five messages."""
-    if how == "cancel":
+    """It is cancelled, with an answer or without, where that does no other harm, or its channel closed: with all
+    acknowledged, or while it holds two of five messages."""
+    if "cancel" in how:
         stage.require("basic.cancel")
     queue = stage.queue(SINGLE)
     consumers = waiting(stage, queue, 2, limit=2)
@@ -77,8 +78,10 @@ def test_another_takes_over(stage: Stage, how: str, holding: bool) -> None:
     if not holding:
         channel.ack(outstanding(channel)[-1], multiple=True)
         stage.barrier(channel)
-    if how == "cancel" and stage.cancels:
-        channel.cancel(tag)
+    if "cancel" in how and stage.cancels:
+        channel.cancel(tag, no_wait=how == "quiet cancel")
+        for _ in range(QUIET_TRIPS):
+            stage.barrier(channel)
     else:
         channel.close()
     stage.quiesce()

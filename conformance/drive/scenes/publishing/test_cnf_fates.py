@@ -41,7 +41,8 @@ def test_accepted_and_refused_side_by_side(stage: Stage) -> None:
 
 @rule("CNF-008")
 def test_what_goes_nowhere_is_confirmed(stage: Stage) -> None:
-    """To an exchange without bindings, one whose key differs, and a queue that was deleted."""
+    """To an exchange without bindings, one whose key differs, and a queue that was deleted; then one without a
+    body, behind some that came to a queue."""
     queue, gone = stage.queue(), stage.queue()
     empty, direct = stage.exchange(), stage.exchange(queue, kind="direct", key="key")
     channel = confirming(stage)
@@ -51,6 +52,9 @@ def test_what_goes_nowhere_is_confirmed(stage: Stage) -> None:
     channel.publish("other", exchange=direct)
     channel.publish(gone)
     stage.quiesce()
+    for key in (queue, queue, gone):
+        channel.publish(key, body=b"")
+        stage.quiesce()
 
 
 @rule("CNF-009")

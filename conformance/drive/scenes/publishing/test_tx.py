@@ -279,12 +279,15 @@ def test_declarations_that_stay(stage: Stage) -> None:
 
 @rule("TX-015")
 def test_a_mistaken_publish_fails_at_once(stage: Stage) -> None:
-    """To an exchange that does not exist; after a publish that is none."""
+    """To an exchange that does not exist, after a publish that is none; and one in the name of somebody else."""
     queue, gone, channel = stage.queue(), stage.exchange(), transactional(stage)
     channel.delete_exchange(gone)
     channel.publish(queue)
     stage.quiesce()
     channel.publish("any", exchange=gone)
+    reopen(stage, channel)
+    channel.tx_select()
+    channel.publish(queue, properties={"user_id": f"not {stage.target.user}"})
     stage.quiesce()
 
 

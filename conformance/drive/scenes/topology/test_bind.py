@@ -62,7 +62,8 @@ def test_binding_missing_exchanges(stage: Stage) -> None:
 
 @rule("BIND-004", queue_types=CLASSIC)
 def test_the_same_binding_again(stage: Stage) -> None:
-    """Of a queue, with and without arguments; of an exchange; then a message, which comes once."""
+    """Of a queue, with and without arguments; of an exchange; then a message, which comes once. What was bound twice is
+    gone when it is unbound."""
     queue, exchange, channel = stage.queue(), stage.exchange(), confirming(stage)
     for arguments in ({}, {"note": "red"}):
         for _ in range(2):
@@ -75,6 +76,10 @@ def test_the_same_binding_again(stage: Stage) -> None:
             stage.quiesce()
     channel.publish("key", exchange=exchange)
     stage.quiesce()
+    for arguments in ({}, {"note": "red"}):
+        stage.unbind(queue, exchange, "key", arguments)
+        channel.publish("key", exchange=exchange)
+        stage.quiesce()
 
 
 @rule("BIND-005", queue_types=CLASSIC)

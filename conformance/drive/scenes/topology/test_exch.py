@@ -6,6 +6,7 @@ from codec import methods as m
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import QueueType, rule
 from conformance.drive.scenes.props import reopen
+from conformance.drive.scenes.topology.test_queue import leave, owned
 from conformance.drive.stage import Stage
 
 CLASSIC: tuple[QueueType, ...] = ("classic",)
@@ -139,8 +140,8 @@ def test_exchanges_in_use_are_spared(stage: Stage) -> None:
 
 @rule("EXCH-010", queue_types=CLASSIC)
 def test_auto_delete_exchanges_go(stage: Stage) -> None:
-    """Two bindings, removed one by one; a queue that is deleted; a binding to an exchange, which is removed, and which
-    goes with that exchange. Looked for after each."""
+    """Two bindings, removed one by one; a queue that is deleted, and one that goes with its connection; a binding to an
+    exchange, which is removed, and which goes with that exchange. Looked for after each."""
     exchange, queue, channel = declared(stage, auto_delete=True), stage.queue(), stage.channel()
     for key in ("red", "blue"):
         stage.bind(queue, exchange, key)
@@ -152,6 +153,15 @@ def test_auto_delete_exchanges_go(stage: Stage) -> None:
     stage.bind(queue, exchange)
     stage.backstage(queue).delete(queue)
     stage.quiesce()
+    channel.find_exchange(exchange)
+    stage.quiesce()
+    exchange, channel = declared(stage, auto_delete=True), stage.channel()
+    queue, owner = owned(stage)
+    owner.bind(queue, exchange)
+    stage.quiesce()
+    leave(stage, owner.connection)
+    channel.declare(queue, passive=True)
+    reopen(stage, channel)
     channel.find_exchange(exchange)
     stage.quiesce()
     if stage.offers("exchange.bind"):

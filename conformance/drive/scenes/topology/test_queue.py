@@ -304,7 +304,8 @@ def test_missing_queues_are_not_purged(stage: Stage) -> None:
 
 @rule("QUEUE-015", queue_types=CLASSIC)
 def test_the_last_queue_of_the_channel(stage: Stage) -> None:
-    """Each method with the empty name, where only another channel has declared a queue; then on that one."""
+    """Each method with the empty name, where only another channel has declared a queue; then on that one; and on one
+    that has declared it with nowait. A binding of it without a key has its name for one."""
     exchange, queue = stage.exchange(kind="direct"), stage.queue()
     channel, idle = stage.channel(), stage.channel()
     channel.declare(queue, passive=True)
@@ -319,6 +320,15 @@ def test_the_last_queue_of_the_channel(stage: Stage) -> None:
     for method in _by_last_name(channel, exchange):
         channel.send(method)
         stage.quiesce()
+    quiet = stage.channel()
+    quiet.declare(queue, passive=True, no_wait=True)
+    for kind in ("direct", "topic") if stage.offers("topic exchange") else ("direct",):
+        exchange = stage.exchange(kind=kind)
+        quiet.bind("", exchange)
+        stage.barrier(quiet)
+        for key in (queue, ""):
+            confirming(stage).publish(key, exchange=exchange, mandatory=True)
+            stage.quiesce()
 
 
 def _by_last_name(channel: Channel, exchange: str) -> tuple[Method, ...]:

@@ -251,7 +251,7 @@ def topic_of(asked: Asked) -> tuple[str, str] | None:
     exchange = asked.exchange(name)
     if exchange is None or exchange.kind != "topic":
         return None
-    return name, event.routing_key or ("" if event.queue else asked.queue_name)
+    return name, asked.key
 
 
 def _key_refused(asked: Asked, right: Right, certain: bool) -> bool | None:

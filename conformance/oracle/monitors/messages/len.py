@@ -127,6 +127,7 @@ def published(fact: Passed, notes: Notes) -> None:
     queue.taken, queue.publisher = [], event.channel
     level = min(int(rank[1]), queue.levels) if rank is not None else 0
     queue.pending.append(Publish(event.message or "", event.body_size or 0, level))
+    queue.sizes[event.message or ""] = event.body_size or 0
 
 
 @judges(Confirmed, ROOM)
@@ -288,10 +289,14 @@ def answered(fact: Passed, notes: Notes) -> None:
 def _count(event: Event, queue: Bounded, notes: Notes) -> None:
     """Some were given back, or a consumer has left, and its channel has taken all that was there then."""
     found, most = queue.taken, queue.most
-    if most is None or queue.octets is not None or queue.refuses or queue.kind != CLASSIC:
+    rule = REPLICATED if queue.kind == QUORUM else BESIDE if queue.beside else BACK
+    if queue.refuses or (most is not None and queue.octets is not None):
         return
-    rule = BESIDE if queue.beside else BACK
-    if len(found) > most:
+    if most is None:
+        octets = sum(queue.sizes.get(one, 0) for one in found)
+        if octets > (queue.octets or 0):
+            notes.find(rule, event, f"at most {queue.octets} octets", f"{octets} octets: {_list(found)}")
+    elif len(found) > most:
         notes.find(rule, event, f"at most {most} messages", f"{len(found)} messages: {_list(found)}")
     elif len(found) == most < queue.more:
         notes.exercise(rule)

@@ -43,6 +43,8 @@ class Bounded:
     ready: list[Publish] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)
     """What it has had no room for."""
+    sizes: dict[str, int] = field(default_factory=dict)
+    """Octets of each message that has come."""
     taken: list[str] = field(default_factory=list)
     """What gets have brought since the last publish."""
     held: dict[int, set[int]] = field(default_factory=dict)

@@ -106,6 +106,6 @@ def _binding(asked: Asked) -> bool | None:
     source, to = _pair(asked)
     if source is None or to is None or source.shared or source.opaque:
         return None
-    key, arguments = asked.event.routing_key or "", asked.event.args.get("arguments") or {}
-    stands = [one.stands_for(asked.actor) for one in source.bindings if one.same(to, key, arguments)]
+    arguments = asked.event.args.get("arguments") or {}
+    stands = [one.stands_for(asked.actor) for one in source.bindings if one.same(to, asked.key, arguments)]
     return True if True in stands else None if None in stands else False

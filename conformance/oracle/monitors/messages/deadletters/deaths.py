@@ -106,7 +106,7 @@ class Mortal:
     committed: int = 0
     """The commit that settles it, while that is not answered."""
     failures: int = 0
-    """How often it was rejected back into the queue."""
+    """How often it was rejected back into the queue, or its channel closed."""
     seen: set[str] = field(default_factory=set)
     deaths: tuple[Death, ...] = ()
     first: tuple[str, str, str] | None = None
@@ -205,6 +205,17 @@ class Graves:
             return []
         plain = [one for one in there if one.fate == HELD and not (one.over or one.deaths or one.expiration)]
         return [one for one in plain if 0 < one.returned_ns < asked_ns - SOON]
+
+    def failed(self, mortal: Mortal, *, timed: bool) -> None:
+        """The channel that held it was closed, which counts as well where no delivery of it timed out before. Where
+        that was once too often, it has died."""
+        place = self.places.get(mortal.queue)
+        limit = place.number(LIMIT) if place is not None else None
+        if limit is None or timed:
+            return
+        mortal.failures += 1
+        if mortal.failures > limit:
+            mortal.fate, mortal.died_ns = WAITING, mortal.returned_ns
 
     def alone(self, mortal: Mortal) -> bool:
         """Is there certainly no other copy of it anywhere?"""

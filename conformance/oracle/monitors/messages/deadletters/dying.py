@@ -204,6 +204,8 @@ def committed(fact: Answered, notes: Notes) -> None:
 @judges(ChannelClosed)
 def returned(fact: ChannelClosed, notes: Notes) -> None:
     """What it held is back in its queues, or there was no room for it."""
-    for mortal in notes.memory(Graves).messages.values() if not fact.crossed else ():
+    graves = notes.memory(Graves)
+    for mortal in graves.messages.values() if not fact.crossed else ():
         if mortal is not None and mortal.holder is fact.channel and mortal.fate == HELD:
             mortal.returned, mortal.returned_ns = fact.event.seq, fact.event.time_ns
+            graves.failed(mortal, timed=fact.channel.timed)

@@ -105,6 +105,14 @@ def test_once_and_without_answer(play, more: str) -> None:
     assert play(KEEN + Q + GONE + more).broken == ["CAN-003"]
 
 
+def test_a_deletion_without_an_answer(play) -> None:
+    """It is known when the channel answers something that came later."""
+    quiet = KEEN + Q + "@open 2 \n 2 > delete q no_wait \n"
+    assert play(quiet + "- deadline replies").broken == []
+    assert play(quiet + "@barrier 2 \n - deadline replies").broken == ["CAN-003"]
+    assert play(quiet + NOTICE + "@barrier 2 \n @barrier 1").broken == []
+
+
 def test_nothing_is_owed_to_one_of_whom_the_queue_may_not_have_known(play) -> None:
     quorum = "@queue q quorum \n @consume 1 q c1 \n" + GONE + "- deadline replies"
     assert play(KEEN + quorum, "rabbitmq-3.10").broken == []

@@ -57,6 +57,7 @@ EXPIRED = ("q", "expired")
 KEPT = ["S", "100"]
 FULL = two(more="x-max-length=1") + M1 + M2 + LATER + ASK
 LIMITED = two("quorum", "x-delivery-limit=0") + M1 + TAKEN + "2 > reject 1 requeue \n @barrier 2 \n" + LATER + ASK
+WALKED_OFF = LIMITED.replace("2 > reject 1 requeue \n @barrier 2", "2 > close \n 2 < close-ok")
 CC, BCC = ["A", [["S", "nobody"]]], ["A", [["S", "none"]]]
 COPIED = two() + M1.replace("m1", f"m1 {sent(CC=CC, BCC=BCC)}") + TAKEN.replace("m1 q", f"m1 q {sent(CC=CC)}")
 COPIED += "2 > reject 1 \n @barrier 2 \n" + ASK + GOT
@@ -180,6 +181,7 @@ BROKEN = [
     ("DLX-003", NO_ROOM + EMPTY),
     ("DLX-003", NO_ROOM + GOT.replace("ok 1", "ok 2") + dead(ONCE)),
     ("DLX-004", LIMITED + EMPTY),
+    ("DLX-004", WALKED_OFF + EMPTY),
     ("DLX-004", LIMITED + GOT + dead(ONCE)),
     ("DLX-005", SIMPLE.replace("m1 d", "m1 q") + dead(ONCE)),
     ("DLX-006", TWICE + dead(WAITED, ONCE)),
@@ -206,6 +208,11 @@ BROKEN = [
     ("DLX-013", SIMPLE + dead(ONCE) + " \n " + ASK + GOT.replace("ok 1", "ok 2") + dead(ONCE)),
 ]
 LAWFUL = {
+    "its channel was closed, once as is allowed": WALKED_OFF.replace("limit=0", "limit=1") + EMPTY,
+    "its channel was closed too often": WALKED_OFF
+    + GOT
+    + dead(entry("q", "delivery_limit", 1), first=("q", "delivery_limit")),
+    "its channel closes just now": WALKED_OFF.replace("2 < close-ok", "@open 5") + EMPTY,
     "it was rejected with the commit": COMMITTED + ASK + GOT + dead(ONCE),
     "its transaction is not committed": SELECTED + LATER + ASK + EMPTY,
     "its transaction was rolled back": ROLLED_BACK + LATER + ASK + EMPTY,

@@ -31,6 +31,7 @@ CROWDED = KEPT + "8 > publish q m3 \n 8 < ack 3 \n"
 TWO = "1 > get q \n 1 < get-ok 1 m1 q \n 1 > get q \n 1 < get-ok 2 m2 q \n"
 BACK = filled(COUNT, 2) + TWO + "8 > publish q m3 \n 8 < ack 3 \n 8 > publish q m4 \n 8 < ack 4 \n"
 RETURNED = BACK + "1 > reject 1 requeue \n 1 > reject 2 requeue \n"
+WEIGHED, REPLICAS = RETURNED.replace(COUNT, OCTETS), RETURNED.replace("classic", "quorum")
 FULL = filled(REFUSES, 3, refused="3") + "1 > get q no_ack \n 1 < get-ok 1 m1 q \n 8 > publish q m4 \n"
 TEN = filled("x-max-length=10 x-overflow=reject-publish", 11, refused="11")
 ROOMY = TEN + "".join(f"1 > get q no_ack \n 1 < get-ok {at} m{at} q \n" for at in range(1, 11))
@@ -127,6 +128,8 @@ BROKEN = [
     ("LEN-005", filled(OCTETS, 3) + got("m1", "m2", "m3")),
     ("LEN-006", filled(BOTH, 3) + got("m1", "m2", "m3")),
     ("LEN-007", filled(REFUSES, 3, refused="3") + got("m2", "m3")),
+    ("LEN-008", WEIGHED + got("m1 redelivered", "m2 redelivered", "m3", "m4", first=3)),
+    ("LEN-011", REPLICAS + got("m1 redelivered", "m2 redelivered", "m3", "m4", first=3)),
     ("LEN-008", RETURNED + got("m1 redelivered", "m2 redelivered", "m3", "m4", first=3)),
     ("LEN-009", ROOMY + tried(8, "nack")),
     ("LEN-010", ranked(1, 5, 3, 0) + got(of("m2", 5), of("m3", 3))),
@@ -147,6 +150,8 @@ LAWFUL = {
     "another connection has taken one": filled(COUNT, 3)
     + "d:1 > open \n d:1 < open-ok \n d:1 > get q no_ack \n"
     + got("m3"),
+    "of octets that come back some go": WEIGHED + got("m3", "m4", first=3),
+    "of what comes back to a quorum queue some goes": REPLICAS + got("m2 redelivered", "m4", first=3),
     "one comes back": CROWDED + "2 > nack 1 requeue \n" + got("m1 redelivered", "m3"),
     "its holder closes": CROWDED + "2 > close \n 2 < close-ok \n" + got("m1 redelivered", "m3"),
     "it is found empty by another channel than the one that gave back": BACK

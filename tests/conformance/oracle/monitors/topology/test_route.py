@@ -37,6 +37,9 @@ ALTERNATE = f"""{Q} @exchange y r
     90 < bind-ok
 """
 REMOVED = f"{route('direct', 'a')} 90 > bind q x b \n 90 < bind-ok \n 90 > unbind q x a \n 90 < unbind-ok \n"
+NAMELESS = f"{Q} 90 > exchange x direct \n 90 < exchange-ok \n 1 > declare q passive \n 1 < declare-ok q \n"
+NAMELESS += "1 > bind - x \n 1 < bind-ok \n"
+LOOSENED = f"{NAMELESS} 1 > unbind - x \n 1 < unbind-ok \n"
 INK, TAG = "h.ink=red", "x-tag=a"
 SOUND = {
     "ROUTE-001": route("direct", "a") + sent("a") + sent("b", "m2", 2) + comes("q") + EMPTY,
@@ -60,6 +63,7 @@ SOUND = {
 BROKEN = [
     ("ROUTE-001", route("direct", "a") + sent("A") + comes("q")),
     ("ROUTE-001", route("direct", "a") + sent("a") + LOST),
+    ("ROUTE-001", NAMELESS + sent("q") + LOST),
     ("ROUTE-002", route("fanout", "a") + sent("b") + LOST),
     ("ROUTE-003", route("topic", "a.b") + sent("a.b.c") + comes("q")),
     ("ROUTE-003", route("topic", "a.b") + sent("a.b") + LOST),
@@ -99,6 +103,9 @@ LAWFUL = [
         + sent("a")
         + f"{FILLED} {TAKEN} 2 > nack {MANY} multiple \n 3 > get r no_ack \n 3 < get-ok 1 m1 r \n",
     ),
+    ("bound without a name and a key", NAMELESS + sent("q") + comes("q") + EMPTY),
+    ("unbound without a name and a key", LOOSENED + sent("q") + EMPTY),
+    ("unbound without a key, which is another one", LOOSENED + sent("q") + comes("q")),
     ("bound while it is sent", f"{Q} @exchange x \n 90 > bind q x \n" + sent("a") + comes("q")),
     (
         "bound after it was sent, and perhaps before it was handled",

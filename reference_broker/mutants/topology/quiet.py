@@ -1,0 +1,48 @@
+"""Queues that are declared without an answer, and bound without a name."""
+
+from __future__ import annotations
+
+from codec import methods as m
+from reference_broker.channel import Channel
+from reference_broker.mutants.topology.binding import Handle, handling
+
+
+@handling(
+    (m.QueueDeclare,),
+    "quiet.last-queue-forgotten",
+    "a queue that is there and is declared with nowait is not the last one of the channel",
+    "QUEUE-015",
+)
+def last_queue_forgotten(channel: Channel, method: m.QueueDeclare, below: Handle) -> None:
+    last, there = channel.last_queue, method.queue in channel.vhost.queues
+    below(channel, method)
+    if there and method.no_wait:
+        channel.last_queue = last
+
+
+@handling(
+    (m.QueueBind,),
+    "quiet.no-key",
+    "a topic exchange takes the empty key where neither queue nor key is named",
+    "ROUTE-003",
+    "QUEUE-015",
+)
+def no_key(channel: Channel, method: m.QueueBind, below: Handle) -> None:
+    exchange = channel.vhost.exchanges.get(method.exchange)
+    if exchange is not None and exchange.TYPE == "topic":
+        method.queue = method.queue or channel.last_queue
+    below(channel, method)
+
+
+@handling(
+    (m.QueueDeclare,),
+    "quiet.other-arguments",
+    "a queue may be declared with other arguments where no answer is wanted",
+    "QUEUE-005",
+    "NOWAIT-006",
+)
+def other_arguments(channel: Channel, method: m.QueueDeclare, below: Handle) -> None:
+    queue = channel.vhost.queues.get(method.queue)
+    if queue is not None and method.no_wait:
+        method.arguments = queue.table
+    below(channel, method)
