@@ -276,14 +276,16 @@ def empty_key(self: Queue, definition: Mapping[str, Any]) -> None:
         self.settings = replace(self.settings, dead_letter_routing_key=None)
 
 
-@replaces(
-    "queue.exceed",
-    "deadletters.gone-with-channel",
-    "a message that comes back too often by the end of its channel is lost",
-    "DLX-004",
+@changes(
+    "deadletters.gone-with-channel", "a message that comes back too often by the end of its channel is lost", "DLX-004"
 )
-def gone_with_channel(self: Queue, entry: Entry, delivery: Delivery) -> None:
-    if delivery.consumer is not None and delivery.consumer.channel.closing:
-        self.let_go(entry)
-    else:
-        Queue.exceed(self, entry, delivery)
+def gone_with_channel(parts: Parts) -> None:
+    below = parts.queue
+
+    def exceed(self: Queue, entry: Entry, delivery: Delivery) -> None:
+        if delivery.consumer is not None and delivery.consumer.channel.closing:
+            self.let_go(entry)
+        else:
+            below.exceed(self, entry, delivery)
+
+    parts.override("queue", exceed=exceed)
