@@ -218,7 +218,7 @@ def test_a_broker_that_errs_elsewhere_is_found_beside_what_is_listed_of_lavinmq(
     listed = sorted({entry.rule for entry in deviations.load(LAVINMQ)}.intersection(broken))
     with embedded("documented", 0, "smoke", [mutant], deadline=1.0) as bench:
         trail = hunt(listed, replace(bench, profile=profiles.load(LAVINMQ)), by=broken)
-    assert trail.rule is not None, trail.others
+    assert trail.rule is not None or {*trail.others} & {*broken}, trail.others
 
 
 @pytest.mark.parametrize(
