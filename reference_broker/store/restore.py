@@ -79,7 +79,7 @@ def take_back(queue: KeptQueue, found: FoundQueue, journal: Journal) -> None:
 
 def made(queue: KeptQueue, found: Found, journal: Journal) -> Kept:
     place, message = found.place, found.stored.message()
-    entry = queue.kind(place.position, message, None)
+    entry = queue.kind(int(place.position), message, None)  # a float would lose its last digits among priorities
     if place.expires != NEVER:
         entry.expires, queue.expiring = place.expires - journal.epoch, True
     entry.redelivered = place.redelivered or place.position <= queue.doubtful
