@@ -100,10 +100,12 @@ def _ways(fact: Passed, channel: Channel, keys: tuple[str, ...]) -> tuple[set[st
         return None
     if not _goes_on(fact, event.exchange or ""):
         return {*together.reached}, frozenset(together.barred)
-    each = [explain(fact.topology, channel, event.exchange or "", Message(key, event.arguments)) for key in keys[:MOST]]
-    alone = {name for one in each if one is not None for name in one.reached}
-    if None in each or len(keys) > MOST:
+    if len(keys) > MOST:
         return None
+    each = [explain(fact.topology, channel, event.exchange or "", Message(key, event.arguments)) for key in keys]
+    if None in each:
+        return None
+    alone = {name for one in each if one is not None for name in one.reached}
     return alone.intersection(together.reached), frozenset(together.barred) - alone
 
 

@@ -130,7 +130,8 @@ def _expired(mortal: Mortal, place: Place, graves: Graves) -> int:
         or any(one is None or one.expiration != mortal.expiration for one in others)
     ):
         return 0
-    lives = [place.number(TTL), int(mortal.expiration) if (mortal.expiration or "").isdecimal() else None]  # type: ignore[arg-type]
+    own = mortal.expiration or ""
+    lives = [place.number(TTL), int(own) if own.isdecimal() else None]
     known = [life for life in lives if life is not None]
     return mortal.certain_ns + min(known) * MILLISECOND if mortal.certain_ns and known else 0
 
