@@ -41,8 +41,10 @@ def areas() -> Iterator[str]:
 
 
 def _name(folder: Path) -> str:
-    """Indented by its depth."""
+    """Indented by its depth. Areas have a table of their own, so a folder in one is named with it."""
     parts = folder.relative_to(ROOT).parts
+    if "/".join(parts[:-2]) in BY_AREA:
+        return "&emsp;" * (len(parts) - 2) + f"`{parts[-2]}/{parts[-1]}/`"
     return "&emsp;" * (len(parts) - 1) + f"`{parts[-1]}/`"
 
 
