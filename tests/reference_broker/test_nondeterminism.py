@@ -235,6 +235,13 @@ def answers_on_three_channels(client):
     return [frame.channel for frame in client.send(*[m.ChannelFlow(channel, True) for channel in (1, 2, 3)])]
 
 
+def found_after_the_last_cancel(client):
+    client.open()
+    client.send(m.QueueDeclare(1, queue="q", auto_delete=True))
+    client.consume("a")
+    return kinds(client.send(m.BasicCancel(1, "a"), m.QueueDeclare(1, queue="q", passive=True)))
+
+
 def sizes(client):
     client.open(1, 2, 3)
     client.send(*[m.ChannelFlow(channel, True) for channel in (1, 2, 3)])
@@ -257,6 +264,7 @@ SCRIPTS: dict[str, Callable] = {
     "confirms.refuse": refused,
     "dispatch.one-by-one": a_window_of_three,
     "requeue.closer-to-head": returned_to_a_shared_queue,
+    "names.go-late": found_after_the_last_cancel,
     "channels.late": two_channels,
     "connections.pause": silences,
     "quorum.publish-late": get_after_publish,

@@ -160,20 +160,21 @@ def answered(channel: Channel, event: Event, request: Request) -> None:
     consumer = channel.consumers.get(request.consumer_tag)
     if consumer is None or consumer.state != CANCELLING or consumer.receiver.start > request.seq:
         return
-    end(channel, consumer, CANCELLED, event.seq)
+    end(channel, consumer, CANCELLED, event)
     if consumer.source.semantics.cancelok_ends:
         taking.end(consumer.source, consumer.receiver, event.seq, blind=False)
 
 
-def end(channel: Channel, consumer: Consumer, how: str, at: int) -> None:
+def end(channel: Channel, consumer: Consumer, how: str, event: Event) -> None:
     """The consumer is no more, and its client knows."""
-    tag = consumer.tag
+    tag, at = consumer.tag, event.seq
     if channel.consumers.get(tag) is consumer:
         del channel.consumers[tag]
     ended = Ended(tag, consumer.source, how, at, consumer.asked, consumer.noticed)
     memory.consumer_ended(channel, ended)
     channel.bereaved = channel.bereaved or how == NOTIFIED
-    consumer.source.parted += how in (CANCELLED, SILENT)
+    if how in (CANCELLED, SILENT):
+        consumer.source.part(event.time_ns)
     channel.unrested.append(ended)
     if not consumer.full():
         consumer.source.left[how] = at
@@ -196,7 +197,7 @@ def notified(channel: Channel, event: Event) -> Iterator[Fact]:
     again, consumer.noticed = consumer.noticed, consumer.noticed or event.seq
     if consumer.source.deleted:
         if consumer.state != CANCELLING:
-            end(channel, consumer, NOTIFIED, event.seq)
+            end(channel, consumer, NOTIFIED, event)
             taking.end(consumer.source, consumer.receiver, event.seq, blind=False)
     elif not again:
         _timed_out(channel, consumer)
@@ -244,7 +245,7 @@ def rest(channel: Channel, sent: int, event: Event) -> Iterator[Fact]:
             consumer.handled = event.seq
         elif consumer.handled < sent:
             channel.silent.remove(consumer)
-            end(channel, consumer, SILENT, event.seq)
+            end(channel, consumer, SILENT, event)
             if consumer.source.semantics.cancelok_ends:
                 taking.end(consumer.source, consumer.receiver, event.seq, blind=False)
     for ended in [one for one in channel.unrested if one.at < sent]:

@@ -113,7 +113,7 @@ def _not_found(model: Model, channel: Channel, event: Event) -> None:
         return
     named = [one for one in channel.pending() if (one.class_id, one.method_id) == ids_of(event)]
     if len(named) == 1 and named[0].change is not None:
-        topology.not_found(model.topology, channel.connection.vhost, named[0].change)
+        topology.not_found(model.topology, channel.connection.vhost, named[0].change, event.time_ns)
 
 
 def _as_expected(model: Model, channel: Channel, event: Event, error: ClientError) -> None:
@@ -123,7 +123,7 @@ def _as_expected(model: Model, channel: Channel, event: Event, error: ClientErro
     if model.open or others or event.args.get("reply_code") != NOT_FOUND:
         return
     for name in error.names if ids in DECLARES else ():
-        topology.missed(model.topology, channel, name, error.seq, queue=ids == DECLARES[0])
+        topology.missed(model.topology, channel, name, error.seq, event.time_ns, queue=ids == DECLARES[0])
 
 
 def earlier(channel: Channel, event: Event) -> bool:

@@ -33,6 +33,8 @@ class Connection:
     closing: int = 0
     left: int = 0
     """When the broker agreed to its end."""
+    left_ns: int = 0
+    """The time of that."""
     ended: int = 0
     hung_up_ns: int = 0
     """The time at which its socket was closed."""

@@ -95,7 +95,7 @@ def cancel(model: Model, channel: Channel, event: Event) -> None:
 def cancel_ok(model: Model, channel: Channel, event: Event) -> None:
     consumer = channel.consumers.get(event.consumer_tag or "")
     if consumer is not None and consumer.state == TIMED:
-        cancelling.end(channel, consumer, cancelling.AGREED, event.seq)
+        cancelling.end(channel, consumer, cancelling.AGREED, event)
         return
     what = "a basic.cancel-ok of the client"
     requests.fail_connection(channel.connection, ClientError(event.seq, "CAN-017", 503, 60, 31, what, optional=True))

@@ -91,17 +91,17 @@ def end_receivers(channel: Channel, at: int) -> None:
             taking.end(queue, receiver, at, blind=True)
 
 
-def part(channel: Channel) -> None:
+def part(channel: Channel, at_ns: int) -> None:
     """The broker agrees to the end of the channel, which its client has asked for: its consumers are no more."""
     for consumer in channel.consumers.values():
-        consumer.source.parted += 1
+        consumer.source.part(at_ns)
 
 
 def fall(channel: Channel, at_ns: int) -> None:
     """The broker has closed the channel: its consumers end with it, as soon as their queues hear of that."""
     for consumer in channel.consumers.values():
         consumer.source.fallen += 1
-        consumer.source.fallen_ns = at_ns
+        consumer.source.parted_ns = at_ns
 
 
 def prove_release(channel: Channel, at: int) -> None:

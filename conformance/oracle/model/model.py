@@ -282,13 +282,13 @@ class Model:
 
     def _closed(self, connection: Connection, event: Event) -> Iterator[Fact]:
         """Close-ok for the connection: all its channels were handled to their end."""
-        connection.left = event.seq
+        connection.left, connection.left_ns = event.seq, event.time_ns
         for channel in connection.open_channels():
             channel.unproven.clear()
             channel.lapsed.clear()
             channel.unsynced.clear()
             endings.end_receivers(channel, event.seq)
-            endings.part(channel)
+            endings.part(channel, event.time_ns)
             channel.close_answered = event.seq
         yield Parted(event, connection)
         closing.lose_connection(connection, event.seq)

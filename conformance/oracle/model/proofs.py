@@ -56,7 +56,7 @@ def _proven(channel: Channel, sent: int, event: Event) -> Iterator[Fact]:
         _clear(channel, event.seq)
     for change in [one for one in channel.untold if one.sent < sent]:
         channel.untold.remove(change)
-        change.known = change.known or event.seq
+        change.came(event)
     windows.change_answered(channel, sent, event.seq)
     yield from cancelling.rest(channel, sent, event)
     _answered(channel, sent)

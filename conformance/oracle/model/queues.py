@@ -127,8 +127,9 @@ class Queue:
     parted: int = 0
     """How many of them have certainly ended, because their client wanted that."""
     fallen: int = 0
-    """How many of them ended with a channel that the broker closed; and when it closed the last."""
-    fallen_ns: int = 0
+    """How many of them ended with a channel that the broker closed."""
+    parted_ns: int = 0
+    """The time at which the last of them ended, in either way."""
     left: dict[str, int] = field(default_factory=dict)
     """When a consumer of it that had room last ended in each way, where its channel lives on."""
     losers: set[str] = field(default_factory=set)
@@ -308,6 +309,10 @@ class Queue:
             delivery = self.settled.popleft()
             if not (delivery.copy.spent or delivery.channel.over(since)):
                 self.settled.append(delivery)
+
+    def part(self, at_ns: int) -> None:
+        """A consumer has ended, because its client wanted that."""
+        self.parted, self.parted_ns = self.parted + 1, at_ns
 
     def forget(self) -> None:
         """Anybody may use it now, and nobody knows of what kind it is."""

@@ -118,11 +118,12 @@ def _reply(model: Model, channel: Channel, event: Event) -> Facts:
         return
     yield from counts.answered(channel, request, event)
     if request.change is not None:
-        request.change.known = event.seq
+        request.change.came(event)
         declaring.answered(model, event, request)
         if not model.open:
             there = not method.endswith(".delete")
-            topology.answered(model.topology, channel.connection.vhost, request.change, there=there)
+            vhost = channel.connection.vhost
+            topology.answered(model.topology, vhost, request.change, event.time_ns, there=there)
         if event.queue and not model.open:
             topology.name_queue(model.topology, channel, event.queue, request.change)
             topology.granted(model.topology, channel, event.queue, request.change)
@@ -196,7 +197,7 @@ def _close_ok(model: Model, channel: Channel, event: Event) -> Facts:
         yield from proven(channel, request.seq, event)
         endings.prove_release(channel, event.seq)
         endings.end_receivers(channel, event.seq)
-        endings.part(channel)
+        endings.part(channel, event.time_ns)
     channel.state = CLOSED
     channel.close_sent, channel.close_answered = 0, event.seq
     if not crossed:

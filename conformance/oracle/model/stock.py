@@ -14,12 +14,10 @@ from conformance.oracle.model import counts
 from conformance.oracle.model.channels import LIVE, Channel
 from conformance.oracle.model.queues import Queue
 from conformance.oracle.model.records import OUT, PotentialReceiver
+from conformance.oracle.topology.state import SOON
 
 if TYPE_CHECKING:
     from conformance.oracle.model.model import Model
-
-FALLS = 2_000_000_000
-"""Nanoseconds after which a queue has certainly seen the end of a channel that the broker closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +61,11 @@ class Stock:
         return len(self.queue.receivers) if certain else -1
 
     def abandoned(self) -> bool:
-        """Has it had consumers, and have all of them ended, because their clients wanted that, or long ago with a
-        channel that the broker closed?"""
+        """Has it had consumers, and have all of them ended, because their clients wanted that or with a channel that
+        the broker closed, so long ago that the queue has gone with them?"""
         queue = self.queue
-        late = queue.fallen and self.asked_ns - queue.fallen_ns < FALLS
-        return self._known() and not late and 0 < queue.joined == queue.parted + queue.fallen
+        over = self.asked_ns - queue.parted_ns >= SOON
+        return self._known() and over and 0 < queue.joined == queue.parted + queue.fallen
 
     def _known(self) -> bool:
         queue = self.queue

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from conformance.history.events import Event
 from conformance.oracle.topology.policies import Policies
 from conformance.oracle.topology.rights import Rights
 
@@ -25,6 +26,11 @@ PREDECLARED = {
     "amq.match": "headers",
 }
 """Exchanges of every virtual host, by name, with their types. PDF 3.1.3."""
+
+
+SOON = 2_000_000_000
+"""Nanoseconds after which what goes by itself, with its last consumer or binding or with its connection, has certainly
+gone. The texts do not say when, and for exchanges they ask for some delay."""
 
 
 class Owner(Protocol):
@@ -39,6 +45,7 @@ class Owner(Protocol):
     entered: int
     closing: int
     left: int
+    left_ns: int
     ended: int
     hung_up_ns: int
 
@@ -70,6 +77,17 @@ class Change:
     by: Actor | None
     sent: int
     known: int = 0
+    known_ns: int = 0
+    """The time of that answer."""
+
+    def came(self, event: Event) -> None:
+        """This answers it, or shows that it was handled."""
+        if not self.known:
+            self.known, self.known_ns = event.seq, event.time_ns
+
+    def is_over(self, at_ns: int) -> bool:
+        """Was it answered so long ago that what goes with it has certainly gone?"""
+        return self.known > 0 and at_ns - self.known_ns >= SOON
 
     def certain_for(self, channel: object) -> bool:
         """Has the broker certainly done it when it handles what this channel sends now?"""
@@ -118,9 +136,10 @@ class NamedQueue(Thing):
             return None
         return None if there and self.auto_delete and self.used else there
 
-    def orphaned(self, actor: Actor) -> bool:
-        """Has its connection, which alone could use it, been closed as agreed?"""
-        return self.owner is not None and self.owner.left > 0 and Thing.there_for(self, actor) is True
+    def orphaned(self, actor: Actor, at_ns: int) -> bool:
+        """Was its connection, which alone could use it, closed as agreed, and not just now?"""
+        left = self.owner is not None and self.owner.left > 0 and at_ns - self.owner.left_ns >= SOON
+        return left and Thing.there_for(self, actor) is True
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -146,11 +165,11 @@ class Exchange(Thing):
         idle = self.auto_delete and self.bound and not any(one.stands_for(actor) for one in self.bindings)
         return None if there and idle else there
 
-    def abandoned(self, actor: Actor) -> bool:
-        """Was it to go with its last binding, and has that certainly been removed?"""
+    def abandoned(self, actor: Actor, at_ns: int) -> bool:
+        """Was it to go with its last binding, and has that certainly been removed, and not just now?"""
         if not (self.auto_delete and self.bound) or self.opaque or Thing.there_for(self, actor) is not True:
             return False
-        return all(one.stands_for(actor) is False for one in self.bindings)
+        return all(one.stands_for(actor) is False and one.is_over(at_ns) for one in self.bindings)
 
     @property
     def alternate(self) -> str | None:
@@ -181,6 +200,10 @@ class Binding:
         if self.removed is not None:
             return False if self.removed.certain_for(actor) else None
         return True if there and self.added.certain_for(actor) else None
+
+    def is_over(self, at_ns: int) -> bool:
+        """Was it removed, or what it leads to, so long ago that what goes with it has certainly gone?"""
+        return any(one is not None and one.is_over(at_ns) for one in (self.removed, self.to.gone))
 
 
 Name = tuple[str, str]

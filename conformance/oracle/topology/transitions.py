@@ -58,33 +58,33 @@ def granted(topology: Topology, actor: Actor, name: str, change: Change) -> None
         queue.doubtful = "x-expires" in queue.arguments or "expires" in topology.policies.keys(name)
 
 
-def not_found(topology: Topology, vhost: str, change: Change) -> None:
+def not_found(topology: Topology, vhost: str, change: Change, at_ns: int) -> None:
     """The channel was closed with 404 over this: it is not there, if the channel has asked for nothing else."""
     if sum(one.by is change.by for one in topology.sought) == 1:
-        answered(topology, vhost, change, there=False)
+        answered(topology, vhost, change, at_ns, there=False)
 
 
-def answered(topology: Topology, vhost: str, change: Change, *, there: bool) -> None:
+def answered(topology: Topology, vhost: str, change: Change, at_ns: int, *, there: bool) -> None:
     """What was asked for is there, or is not. Somebody may have asked for it meanwhile."""
     thing = topology.sought.pop(change, None)
     if there or thing is None:
         return
     if thing.gone is None:
-        thing.gone = Change(change.by, change.sent, known=change.sent)
+        thing.gone = Change(change.by, change.sent, known=change.sent, known_ns=at_ns)
     if isinstance(thing, NamedQueue):
         topology.queues.setdefault((vhost, thing.name), thing)
     elif isinstance(thing, Exchange):
         topology.exchanges.setdefault((vhost, thing.name), thing)
 
 
-def missed(topology: Topology, actor: Actor, name: str, asked: int, *, queue: bool) -> None:
+def missed(topology: Topology, actor: Actor, name: str, asked: int, at_ns: int, *, queue: bool) -> None:
     """The channel was closed with 404, as it should, over its only question: what was certainly made before is gone."""
     table: Mapping[tuple[str, str], Thing] = topology.queues if queue else topology.exchanges
     thing = table.get((actor.connection.vhost, name))
     if thing is None or thing.gone is not None or thing.made.sent > asked:
         return
     if thing.made.by is actor or 0 < thing.made.known < asked:
-        thing.gone = Change(actor, asked, known=asked)
+        thing.gone = Change(actor, asked, known=asked, known_ns=at_ns)
 
 
 def let_pass(topology: Topology, vhost: str, names: Iterable[str]) -> None:

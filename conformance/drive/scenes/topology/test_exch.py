@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 from codec import methods as m
+from conformance.drive.around import wait
 from conformance.drive.channel import Channel
+from conformance.drive.scenes.endings import ENDS, ended
 from conformance.drive.scenes.marks import QueueType, rule
 from conformance.drive.scenes.props import reopen
-from conformance.drive.scenes.topology.test_queue import leave, owned
-from conformance.drive.stage import Stage
+from conformance.drive.scenes.topology.test_queue import GONE
+from conformance.drive.stage import NotOffered, Stage
 
 CLASSIC: tuple[QueueType, ...] = ("classic",)
 ALTERNATE = "alternate-exchange"
@@ -140,40 +145,42 @@ def test_exchanges_in_use_are_spared(stage: Stage) -> None:
 
 @rule("EXCH-010", queue_types=CLASSIC)
 def test_auto_delete_exchanges_go(stage: Stage) -> None:
-    """Two bindings, removed one by one; a queue that is deleted, and one that goes with its connection; a binding to an
-    exchange, which is removed, and which goes with that exchange. Looked for after each."""
+    """Two bindings, removed one by one; queues that come to their end in each way; a binding to an exchange, which is
+    removed, and which goes with that exchange. When the exchanges must have gone, they are looked for."""
     exchange, queue, channel = declared(stage, auto_delete=True), stage.queue(), stage.channel()
     for key in ("red", "blue"):
         stage.bind(queue, exchange, key)
     for key in ("red", "blue"):
         stage.unbind(queue, exchange, key)
-        channel.find_exchange(exchange)
-        stage.quiesce()
-    exchange, channel = declared(stage, auto_delete=True), stage.channel()
-    stage.bind(queue, exchange)
-    stage.backstage(queue).delete(queue)
-    stage.quiesce()
-    channel.find_exchange(exchange)
-    stage.quiesce()
-    exchange, channel = declared(stage, auto_delete=True), stage.channel()
-    queue, owner = owned(stage)
-    owner.bind(queue, exchange)
-    stage.quiesce()
-    leave(stage, owner.connection)
-    channel.declare(queue, passive=True)
-    reopen(stage, channel)
-    channel.find_exchange(exchange)
-    stage.quiesce()
-    if stage.offers("exchange.bind"):
-        for deleted in (False, True):
-            exchange, other, channel = declared(stage, auto_delete=True), declared(stage), stage.channel()
-            stage.bind_exchange(other, exchange, "key")
-            if deleted:
-                delete(channel, other)
-            else:
-                channel.unbind_exchange(other, exchange, "key")
+        if key == "red":
             channel.find_exchange(exchange)
             stage.quiesce()
+    exchanges = [exchange, *_lose_their_queues(stage)]
+    if stage.offers("exchange.bind"):
+        for deleted in (False, True):
+            exchanges.append(declared(stage, auto_delete=True))
+            other = declared(stage)
+            stage.bind_exchange(other, exchanges[-1], "key")
+            delete(channel, other) if deleted else channel.unbind_exchange(other, exchanges[-1], "key")
+            stage.quiesce()
+    wait(stage, GONE)
+    for exchange in exchanges:
+        stage.channel().find_exchange(exchange)
+        stage.quiesce()
+
+
+def _lose_their_queues(stage: Stage) -> Iterator[str]:
+    """Auto-delete exchanges, each of which had one queue, which has come to its end."""
+    for how in ENDS:
+        exchange = declared(stage, auto_delete=True)
+
+        def bind(queue: str, exchange: str = exchange) -> None:
+            stage.backstage(queue).bind(queue, exchange)
+            stage.quiesce()
+
+        with contextlib.suppress(NotOffered):
+            ended(stage, how, bind)
+            yield exchange
 
 
 @rule("EXCH-011", queue_types=CLASSIC)

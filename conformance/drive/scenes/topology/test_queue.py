@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-import time
-
 from codec import Method, values
 from codec import methods as m
+from conformance.drive.around import wait
 from conformance.drive.channel import Channel
 from conformance.drive.drivers.raw import RawConnection
 from conformance.drive.scenes.marks import QueueType, rule
@@ -14,9 +12,8 @@ from conformance.drive.scenes.props import confirming, reopen, stocked
 from conformance.drive.stage import Stage
 
 CLASSIC: tuple[QueueType, ...] = ("classic",)
-HUNG_UP = 0.6
-"""Seconds within which every broker has noticed that a client has hung up, by what was measured."""
-RESOURCE_LOCKED = 405
+GONE = 2.1
+"""Seconds after which what goes with something else has certainly gone."""
 SEVERAL = 9
 LENGTH = "x-max-length"
 DEAD_LETTERS, DEAD_KEY = "x-dead-letter-exchange", "x-dead-letter-routing-key"
@@ -54,13 +51,6 @@ def leave(stage: Stage, connection: RawConnection) -> None:
     connection.queue(m.ConnectionClose(0, 200, "done"))
     connection.flush()
     stage.waiter.settles(lambda: any(_agreed(stage, connection)))
-
-
-def wait(stage: Stage, seconds: float) -> None:
-    """So long the broker is left alone with what no client can see."""
-    until = time.monotonic() + seconds
-    while (left := until - time.monotonic()) > 0:
-        stage.read(left)
 
 
 def _agreed(stage: Stage, connection: RawConnection) -> list[bool]:
@@ -190,47 +180,30 @@ def _uses(channel: Channel, queue: str) -> tuple[Method, ...]:
 
 @rule("QUEUE-008", queue_types=CLASSIC)
 def test_exclusive_queues_go_with_their_connection(stage: Stage) -> None:
-    """The connection is closed, and its client hangs up or does not; another one looks for the queue. Every second
-    queue is declared twice. Where it is locked by a client that has hung up, it is looked for once more. At last a
-    connection has several of them."""
-    for lingers, again in itertools.product((False, True), repeat=2):
-        (queue, owner), channel = owned(stage), elsewhere(stage)
-        if again:
-            owner.declare(queue, durable=False, exclusive=True, arguments=typed(stage))
+    """Connections are closed, and some of their clients hang up, others do not; when the queues must have gone, they
+    are looked for. Every second queue was declared twice, and one connection has several of them."""
+    owners, queues = [], []
+    for lingers, again, several in ((False, False, SEVERAL), (False, True, 0), (True, False, 0), (True, True, 0)):
+        queue, owner = owned(stage)
+        more = [stage.recorder.private_name() for _ in range(several)]
+        for one in (*more, *([queue] if again else [])):
+            stage.belongings.queues[one] = owner.connection
+            owner.declare(one, durable=False, exclusive=True, arguments=typed(stage))
             stage.quiesce()
         owner.connection.lingering = lingers
-        leave(stage, owner.connection)
-        _look_for(stage, channel, queue, lingers=lingers)
-        owner.connection.hang_up()
-    _several_go(stage)
-
-
-def _several_go(stage: Stage) -> None:
-    """A connection has several of them."""
-    queue, owner = owned(stage)
-    queues = [queue, *(stage.recorder.private_name() for _ in range(SEVERAL))]
-    for one in queues[1:]:
-        stage.belongings.queues[one] = owner.connection
-        owner.declare(one, durable=False, exclusive=True, arguments=typed(stage))
+        owners.append(owner.connection)
+        queues += [queue, *more]
+    for connection in owners:
+        leave(stage, connection)
+    wait(stage, GONE)
+    channel = elsewhere(stage)
+    for queue in queues:
+        channel.declare(queue, passive=True)
         stage.quiesce()
-    leave(stage, owner.connection)
-    for one in queues:
-        _look_for(stage, elsewhere(stage), one)
-
-
-def _look_for(stage: Stage, channel: Channel, queue: str, *, lingers: bool = False) -> None:
-    if _locked(stage, channel, queue) and not lingers:
-        wait(stage, HUNG_UP)
-        reopen(stage, channel)
-        _locked(stage, channel, queue)
-
-
-def _locked(stage: Stage, channel: Channel, queue: str) -> bool:
-    """Is it refused to this channel, as somebody else's?"""
-    channel.declare(queue, passive=True)
-    stage.quiesce()
-    own = (one for one in stage.events if one.connection == channel.connection.name)
-    return any(one.method == "channel.close" and one.args.get("reply_code") == RESOURCE_LOCKED for one in own)
+        if channel.state != "open":
+            reopen(stage, channel)
+    for connection in owners:
+        connection.hang_up()
 
 
 @rule("QUEUE-009")

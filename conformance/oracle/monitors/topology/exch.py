@@ -37,7 +37,7 @@ MOST = 64
 def abandoned(asked: Asked) -> bool | None:
     """Has its last binding been removed?"""
     exchange = asked.exchange() if asked.event.has("passive") else None
-    return exchange is not None and exchange.abandoned(asked.actor)
+    return exchange is not None and exchange.abandoned(asked.actor, asked.event.time_ns)
 
 
 @refuses(MISSING, "exchange.declare", code=404, what="a passive declaration of an exchange that does not exist")

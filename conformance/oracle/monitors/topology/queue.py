@@ -59,7 +59,7 @@ def _given(asked: Asked) -> dict[str, Any]:
 def orphaned(asked: Asked) -> bool | None:
     """Has its connection taken it along?"""
     queue = asked.queue() if _passive(asked) else None
-    return queue is not None and queue.orphaned(asked.actor)
+    return queue is not None and queue.orphaned(asked.actor, asked.event.time_ns)
 
 
 @refuses(MISSING, DECLARE, code=404, what="a passive declaration of a queue that does not exist")
@@ -80,7 +80,9 @@ def lengthy(name: str) -> bool:
 def locked(asked: Asked) -> bool | None:
     """Does it belong to somebody else who is still there?"""
     queue = asked.queue()
-    if queue is None or queue.owner in (None, asked.actor.connection) or queue.orphaned(asked.actor):
+    if queue is None or queue.owner in (None, asked.actor.connection):
+        return False
+    if queue.orphaned(asked.actor, asked.event.time_ns):
         return False
     return queue.there_for(asked.actor)
 

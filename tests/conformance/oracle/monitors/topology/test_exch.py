@@ -15,7 +15,7 @@ USED = "@queue q \n" + X + "1 > bind q x key \n 1 < bind-ok \n"
 AUTO = (
     "@queue q \n @open 1 \n 1 > exchange x direct auto_delete \n 1 < exchange-ok \n 1 > bind q x key \n 1 < bind-ok \n"
 )
-UNBOUND = AUTO + "1 > unbind q x key \n 1 < unbind-ok \n"
+UNBOUND, WAIT = AUTO + "1 > unbind q x key \n 1 < unbind-ok \n", "- wait 2 \n"
 INTERNAL = "@open 1 \n 1 > exchange x direct internal \n 1 < exchange-ok \n 1 > publish any m1 exchange=x \n"
 ALTERNATE = "@open 1 \n 1 > exchange x direct alternate-exchange=a \n 1 < exchange-ok \n"
 ODD = "@open 1 \n 1 > exchange x odd \n"
@@ -29,7 +29,7 @@ SOUND = {
     "EXCH-007": "@open 1 \n 1 > exchange amq.fanout fanout passive \n 1 < exchange-ok",
     "EXCH-008": "@open 1 \n 1 > exchange amq.mine \n" + REFUSED,
     "EXCH-009": USED + "1 > unexchange x if_unused \n 1 < closed 406 40 20 in use",
-    "EXCH-010": UNBOUND + FIND + NOT_FOUND,
+    "EXCH-010": UNBOUND + WAIT + FIND + NOT_FOUND,
     "EXCH-011": "@open 1 \n 1 > unexchange \n 1 < closed 403 40 20 ACCESS_REFUSED",
     "EXCH-012": "@open 1 \n 1 > unexchange amq.topic \n 1 < closed 403 40 20 ACCESS_REFUSED",
     "EXCH-013": INTERNAL + "1 < closed 403 60 40 ACCESS_REFUSED",
@@ -59,13 +59,14 @@ BROKEN = [
     ("EXCH-007", "@open 1 \n 1 > exchange amq.fanout fanout passive \n" + NOT_FOUND),
     ("EXCH-008", "@open 1 \n 1 > exchange amq.mine \n 1 < exchange-ok"),
     ("EXCH-009", USED + "1 > unexchange x if_unused \n 1 < unexchange-ok"),
-    ("EXCH-010", UNBOUND + FIND + "1 < exchange-ok"),
-    ("EXCH-010", AUTO + "1 > delete q \n 1 < delete-ok \n" + FIND + "1 < exchange-ok"),
+    ("EXCH-010", UNBOUND + WAIT + FIND + "1 < exchange-ok"),
+    ("EXCH-010", AUTO + "1 > delete q \n 1 < delete-ok \n" + WAIT + FIND + "1 < exchange-ok"),
     ("EXCH-011", "@open 1 \n 1 > exchange \n 1 < exchange-ok"),
     ("EXCH-012", "@open 1 \n 1 > unexchange amq.topic \n 1 < unexchange-ok"),
     ("EXCH-013", INTERNAL + "- deadline replies"),
 ]
 LAWFUL = {
+    "an auto-delete exchange that goes a moment later": UNBOUND + "- wait 1 \n" + FIND + "1 < exchange-ok",
     "a type that a broker may know": "@open 1 \n 1 > exchange x x-odd \n 1 < exchange-ok",
     "a type that costs the channel": ODD + "1 < closed 406 40 10 unknown exchange type",
     "somebody else deletes it meanwhile": X + "@open 2 \n 2 > unexchange x \n" + FIND + NOT_FOUND,

@@ -11,8 +11,8 @@ NOT_FOUND, FOUND = "1 < closed 404 50 10 NOT_FOUND \n", "1 < declare-ok q \n"
 D = "d:1 > open \n d:1 < open-ok \n"
 LEAVES = "d:0 > bye \n d:0 < bye-ok \n"
 AUTO = "@open 1 \n 1 > declare q auto_delete \n 1 < declare-ok q \n @open 2 \n 2 > consume q c1 \n 2 < consume-ok c1 \n"
-CANCELLED = AUTO + "2 > cancel c1 \n 2 < cancel-ok c1 \n" + FIND
-CLOSED = AUTO + "2 > close \n 2 < close-ok \n" + FIND
+WAIT = "- wait 2 \n"
+CANCELLED, CLOSED = AUTO + "2 > cancel c1 \n 2 < cancel-ok c1 \n", AUTO + "2 > close \n 2 < close-ok \n"
 SECOND = AUTO + D + "d:1 > consume q c2 \n d:1 < consume-ok c2 \n 2 > cancel c1 \n 2 < cancel-ok c1 \n" + FIND
 OWNED = D + "d:1 > declare q exclusive \n d:1 < declare-ok q \n"
 HEIR = OWNED + LEAVES + "@open 1 \n 1 > declare q exclusive \n 1 < declare-ok q \n" + FIND
@@ -41,7 +41,7 @@ DELETED = "@queue q \n 90 > delete q \n 90 < delete-ok \n"
 TAKEN = "@open 2 \n 2 > get q no_ack \n 2 < get-ok 1 m1 q"
 FAILED = "2 > ack 9 \n 2 < closed 406 60 80 unknown delivery tag 9 \n"
 SOUND = {
-    "QUEUE-024": CANCELLED + NOT_FOUND,
+    "QUEUE-024": CANCELLED + WAIT + FIND + NOT_FOUND,
     "QUEUE-025": HEIR + FOUND,
     "QUEUE-031": ANEW + "90 < declare-ok q",
     "QUEUE-032": SHARED + LEAVES + "@open 1 \n" + FIND + FOUND,
@@ -53,9 +53,9 @@ SOUND = {
     "BIND-014": BOUND_BY_D + SENT + TAKEN,
 }
 BROKEN = [
-    ("QUEUE-024", CANCELLED + FOUND),
-    ("QUEUE-024", CLOSED + FOUND),
-    ("QUEUE-024", AUTO + FAILED + "- wait 2 \n" + FIND + FOUND),
+    ("QUEUE-024", CANCELLED + WAIT + FIND + FOUND),
+    ("QUEUE-024", CLOSED + WAIT + FIND + FOUND),
+    ("QUEUE-024", AUTO + FAILED + WAIT + FIND + FOUND),
     ("QUEUE-024", SECOND + NOT_FOUND),
     ("QUEUE-025", HEIR + NOT_FOUND),
     ("QUEUE-031", ANEW + "90 < declare-ok q 1"),
@@ -69,6 +69,8 @@ BROKEN = [
     ("BIND-014", BOUND_BY_D + SENT + EMPTY),
 ]
 LAWFUL = {
+    "a queue that goes a moment after its last consumer": CANCELLED + "- wait 1 \n" + FIND + FOUND,
+    "the same, where the channel was closed": CLOSED + "- wait 1 \n" + FIND + FOUND,
     "a consumer whose channel has just failed": AUTO + FAILED + "- wait 1 \n" + FIND + FOUND,
     "a consumer whose connection is lost": AUTO.replace("@open 2", D).replace("2 >", "d:1 >").replace("2 <", "d:1 <")
     + "- end d reset \n"

@@ -13,7 +13,8 @@ NOT_FOUND, UNEQUAL = "1 < closed 404 50 10 NOT_FOUND \n", "1 < closed 406 50 10 
 LOCKED = "1 < closed 405 50 10 RESOURCE_LOCKED \n"
 OTHER = "@open 1 \n d:1 > open \n d:1 < open-ok \n d:1 > declare q exclusive \n d:1 < declare-ok q \n"
 BESIDE = OTHER + "d:2 > open \n d:2 < open-ok \n"
-LEFT = OTHER + "d:0 > bye \n d:0 < bye-ok \n" + FIND
+LEFT = OTHER + "d:0 > bye \n d:0 < bye-ok \n"
+LONG_LEFT = LEFT + "- wait 2 \n" + FIND
 LIMIT = "@open 1 \n 1 > declare q x-max-length=9 \n 1 < declare-ok q \n"
 USED = "@queue q \n @consume 1 q c1 \n @open 2 \n 2 > delete q if_unused \n"
 FULL = "@queue q \n @stock q m1 \n @open 2 \n 2 > delete q if_empty \n"
@@ -31,7 +32,7 @@ SOUND = {
     "QUEUE-005": LIMIT + "1 > declare q x-max-length=8 \n" + UNEQUAL,
     "QUEUE-006": Q + "1 > declare q durable exclusive \n" + LOCKED,
     "QUEUE-007": OTHER + "1 > get q \n 1 < closed 405 60 70 RESOURCE_LOCKED",
-    "QUEUE-008": LEFT + NOT_FOUND,
+    "QUEUE-008": LONG_LEFT + NOT_FOUND,
     "QUEUE-009": "@open 1 \n 1 > declare amq.mine \n 1 < closed 403 50 10 ACCESS_REFUSED",
     "QUEUE-010": "@open 1 \n 1 > declare \n 1 < declare-ok a \n 1 > declare \n 1 < declare-ok b",
     "QUEUE-011": Q,
@@ -60,7 +61,8 @@ BROKEN = [
     ("QUEUE-007", OTHER + FIND + "1 < closed 403 50 10 ACCESS_REFUSED"),
     ("QUEUE-007", BESIDE + "d:2 > get q \n d:2 < closed 405 60 70 RESOURCE_LOCKED"),
     ("QUEUE-007", BESIDE + "d:2 > consume q c1 \n d:2 < closed 405 60 20 RESOURCE_LOCKED"),
-    ("QUEUE-008", LEFT + "1 < declare-ok q"),
+    ("QUEUE-008", LONG_LEFT + "1 < declare-ok q"),
+    ("QUEUE-008", LONG_LEFT + LOCKED),
     ("QUEUE-009", "@open 1 \n 1 > declare amq.mine \n 1 < declare-ok amq.mine"),
     ("QUEUE-010", "@open 1 \n 1 > declare \n 1 < declare-ok"),
     ("QUEUE-010", "@open 1 \n 1 > declare \n 1 < declare-ok a \n 1 > declare \n 1 < declare-ok a"),
@@ -79,6 +81,8 @@ BROKEN = [
     ("QUEUE-021", WAITING + NOT_FOUND),
 ]
 LAWFUL = {
+    "an exclusive queue that is locked for a moment longer": LEFT + "- wait 1 \n" + FIND + LOCKED,
+    "one that is there for a moment longer": LEFT + "- wait 1 \n" + FIND + "1 < declare-ok q",
     "a consumer is being cancelled, and not counted any more": CONSUMED + "1 > cancel c1 \n" + COUNT + "consumers=1",
     "a consumer is cancelled while it is counted": CONSUMED
     + "@open 2 \n 2 > declare q passive \n 1 > cancel c1 \n 2 < declare-ok q 0 consumers=1",
