@@ -7,6 +7,7 @@ the answer to anything that was sent later.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from conformance.history.events import METHOD, Event
@@ -32,7 +33,9 @@ from conformance.oracle.topology.preconditions import (
 from conformance.oracle.verdicts import SILENT_END
 
 DECLARE = "queue.declare"
-"""A broker may have no room for more, and say so by 403: then only claims about rights are contradicted."""
+"""A broker may have no room for more, and say so by 403 or in words: then only claims about rights are contradicted."""
+LIMIT = re.compile(r"\blimit\b.*\b(reached|exceeded)\b|\b(reached|exceeded)\b.*\b(limit|quota)\b", re.IGNORECASE)
+"""In these words brokers say that there is no room because an operator has set a limit; by which code does not matter."""
 RIGHTS = "AUTH"
 OF_A_CHANNEL = ("CNF-016", "CNF-019", "TX-004", "TMO-001", "TMO-023")
 """Rules of this form whose mistakes the model finds by itself."""
@@ -159,7 +162,7 @@ def denied(fact: ClosedUnasked, notes: Notes) -> None:
         return
     if request is not None and fact.suspect is None:
         for rule in request.claims:
-            if forbidden and request.method == DECLARE and not rule.startswith(RIGHTS):
+            if request.method == DECLARE and not rule.startswith(RIGHTS) and (forbidden or no_room(fact.event)):
                 continue
             notes.find(rule, fact.event, f"{request.method} is carried out", closing(fact.event.args), request.seq)
 
@@ -183,6 +186,11 @@ def connection_denied(fact: ConnectionFailed, notes: Notes) -> None:
                 f"connection: {how_it_ended(event)}",
                 request.seq,
             )
+
+
+def no_room(event: Event) -> bool:
+    """Does the close say that a limit is reached that an operator has set?"""
+    return LIMIT.search(str(event.args.get("reply_text", ""))) is not None
 
 
 def _blamed(pending: list[Request], ids: tuple[int, int]) -> Request | None:

@@ -36,6 +36,7 @@ from conformance.oracle.monitors import silence
 from conformance.oracle.monitors.deliveries import err
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes
+from conformance.oracle.monitors.refusals import no_room
 from conformance.oracle.monitors.table import BY_RULE, follows, judges
 
 TOLD = "CONN-008"
@@ -173,10 +174,10 @@ def granted(fact: Passed, notes: Notes) -> None:
 
 @judges(ConnectionFailed, *CLAIMS)
 def denied(fact: ConnectionFailed, notes: Notes) -> None:
-    """The client is not let in, though it must be."""
+    """The client is not let in, though it must be. An operator may have set a limit."""
     handshake, event = fact.connection.handshake, fact.event
     code = int(event.args.get("reply_code", 0)) if event.kind == METHOD else 0
-    if fact.error is not None or code in CROWDED:
+    if fact.error is not None or code in CROWDED or no_room(event):
         return
     for method, since in handshake.awaited.items():
         for rule in handshake.claims.get(method, ()):

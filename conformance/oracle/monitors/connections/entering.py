@@ -19,6 +19,7 @@ from conformance.oracle.model.facts import (
 )
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes
+from conformance.oracle.monitors.refusals import no_room
 from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.topology.preconditions import ACCESS_REFUSED, Asked
 
@@ -62,7 +63,7 @@ def turned_away(fact: ConnectionFailed, notes: Notes) -> None:
     """The broker ends the connection."""
     seq, may = notes.memory(Doors).asked.pop(fact.connection.name, (0, True))
     code = fact.event.args.get("reply_code") if fact.event.kind == METHOD else None
-    if may and seq and code in (NOT_ALLOWED, ACCESS_REFUSED):
+    if may and seq and code in (NOT_ALLOWED, ACCESS_REFUSED) and not no_room(fact.event):
         notes.find(
             ENTERS, fact.event, "connection.open-ok: the user has permissions there", closing(fact.event.args), seq
         )

@@ -152,6 +152,8 @@ BROKEN = [
 ]
 AFTERWARDS = Q + without() + enters() + without(read="^none$")
 LAWFUL = {
+    "no room in the virtual host": permit(**EMPTY)
+    + "u:0 < start \n u:0 > start-ok user=u \n u:0 > enter \n u:0 < kicked 530 10 40 connection limit (1) is reached",
     "a right that is taken away may count at once": AFTERWARDS + refused("get q", GET),
     "or later": AFTERWARDS + done("get q", "get-empty"),
     "a right that is given may count at once": Q + permit() + enters() + without() + done("get q", "get-empty"),

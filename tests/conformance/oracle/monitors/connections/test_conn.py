@@ -143,6 +143,12 @@ LAWFUL = [
     ("a client that asks is told in another way too", ABOVE + "0 < kicked 530 10 31 more"),
     ("a broker without a limit", tuned("channels=0 frames=0") + "0 > tune-ok channels=9 frames=99999 \n 0 > enter"),
     ("no room for more", tuned() + f"0 > tune-ok channels=8 frames=8192 \n {ENTER} \n 0 < kicked 506 10 40 full"),
+    (
+        "no room for more, since an operator has set a limit",
+        tuned()
+        + f"0 > tune-ok channels=8 frames=8192 \n {ENTER} \n 0 < kicked 530 10 40 connection limit (3) is reached",
+    ),
+    ("the same, and the client wants less", BELOW + "0 < kicked 530 10 40 user connection limit (3) is reached"),
     ("nobody knows whether the login is right", greeted(knows="vhost=1") + f"{LOGIN} \n - end c fin"),
     (
         "methods ahead of open-ok",

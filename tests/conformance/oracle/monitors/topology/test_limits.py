@@ -66,6 +66,7 @@ BROKEN = [
 ]
 NO_ROOM = "1 < closed 403 50 10 ACCESS_REFUSED"
 LAWFUL = {
+    "an operator has set a limit": queues(200) + "1 < closed 406 50 10 queue limit in vhost / (200) is reached",
     "no room for another queue": chosen("x-expires=0") + NO_ROOM,
     "no room for another one that the broker names": "@open 1 \n 1 > declare \n 1 < declare-ok given \n"
     "1 > declare exclusive x-expires=0 \n" + NO_ROOM,
