@@ -20,7 +20,7 @@ from typing import Any
 from reference_broker.nondeterminism.kinds import ENTERED, Chance, Free, Later, Variation, ticks
 from reference_broker.parts import Parts
 
-FAMILIES = ("announcing", "confirming", "serving", "settling", "leaving", "writing", "timing")
+FAMILIES = ("announcing", "confirming", "serving", "settling", "leaving", "refusing", "writing", "timing")
 """In the order in which they are applied: what works on octets comes late, and what keeps silent comes last."""
 for _family in FAMILIES:
     import_module(f"{__name__}.{_family}")

@@ -242,6 +242,12 @@ def found_after_the_last_cancel(client):
     return kinds(client.send(m.BasicCancel(1, "a"), m.QueueDeclare(1, queue="q", passive=True)))
 
 
+def declared_as_another_type(client):
+    client.open()
+    client.send(m.ExchangeDeclare(1, exchange="x", type="direct"))
+    return kinds(client.send(m.ExchangeDeclare(1, exchange="x", type="fanout")))
+
+
 def sizes(client):
     client.open(1, 2, 3)
     client.send(*[m.ChannelFlow(channel, True) for channel in (1, 2, 3)])
@@ -265,6 +271,7 @@ SCRIPTS: dict[str, Callable] = {
     "dispatch.one-by-one": a_window_of_three,
     "requeue.closer-to-head": returned_to_a_shared_queue,
     "names.go-late": found_after_the_last_cancel,
+    "refusals.as-the-text-has-them": declared_as_another_type,
     "channels.late": two_channels,
     "connections.pause": silences,
     "quorum.publish-late": get_after_publish,

@@ -343,6 +343,8 @@ class ClientError:
     """What the broker has said on channel 0 in place of an end."""
     also: tuple[int, ...] = ()
     """Codes beside `code` that are right as well."""
+    instead: tuple[int, ...] = ()
+    """Of a channel: codes by which it may cost the connection instead."""
     octets: bool = False
     """It was no method: a close may name what it likes."""
     silent: bool = False

@@ -67,11 +67,13 @@ def fail_channel(
     what: str,
     number: int = 0,
     also: tuple[int, ...] = (),
+    instead: tuple[int, ...] = (),
 ) -> None:
     """The client does what costs it the channel: nothing that it sends there from now on has any effect."""
     channel.method_error = ClientError(
         event.seq, rule, code, event.class_id, event.method_id, what, scope="channel", number=number, also=also
     )
+    channel.method_error.instead = instead
     channel.method_error.names = names_in(event)
     channel.state = FAILING
     endings.release(channel, event.seq)

@@ -121,7 +121,7 @@ def _refuse(channel: Channel, event: Event, refusal: topology.Refusal) -> None:
     code, *also = refusal.codes
     if refusal.scope == "channel":
         number = channel.published + 1 if channel.confirm and event.method == "basic.publish" else 0
-        requests.fail_channel(channel, event, refusal.rule, code, refusal.what, number, tuple(also))
+        requests.fail_channel(channel, event, refusal.rule, code, refusal.what, number, tuple(also), refusal.hard)
         return
     ids = event.class_id, event.method_id
     error = ClientError(event.seq, refusal.rule, code, *ids, refusal.what, also=tuple(also))

@@ -35,7 +35,7 @@ from conformance.oracle.verdicts import SILENT_END
 DECLARE = "queue.declare"
 """A broker may have no room for more, and say so by 403 or in words: then only claims about rights are contradicted."""
 LIMIT = re.compile(r"\blimit\b.*\b(reached|exceeded)\b|\b(reached|exceeded)\b.*\b(limit|quota)\b", re.IGNORECASE)
-"""In these words brokers say that there is no room because an operator has set a limit; by which code does not matter."""
+"""In these words brokers say that an operator has set a limit, so that there is no room; the code does not matter."""
 RIGHTS = "AUTH"
 OF_A_CHANNEL = ("CNF-016", "CNF-019", "TX-004", "TMO-001", "TMO-023")
 """Rules of this form whose mistakes the model finds by itself."""
@@ -108,6 +108,9 @@ def connection_lost_over_a_mistake(fact: ConnectionFailed, notes: Notes) -> None
     ]
     named = len(over) == 1 and event.kind == METHOD and ids_of(event) == (over[0].class_id, over[0].method_id)
     if named or (len(over) == 1 and is_over(fact, over[0].seq)):
+        if event.args.get("reply_code") in over[0].instead:
+            notes.exercise(over[0].rule)
+            return
         for rule in (over[0].rule, "ERR-004"):
             notes.find(
                 rule,
@@ -205,14 +208,17 @@ def refuses(
     code: int,
     what: str,
     scope: Scope = "channel",
+    also: tuple[int, ...] = (),
+    hard: tuple[int, ...] = (),
 ) -> Callable[[Mistaken], Mistaken]:
-    """Enters a mistake that `methods` may make: the broker must refuse them with this code, as `rule` says."""
-    hard = (err.hard_error, err.channel_instead, silence.hard_mistake_let_pass)
-    soft = (closed_over_a_mistake, carried_out, never_closed, connection_lost_over_a_mistake)
-    _speak(rule, *(soft if scope == "channel" else hard))
+    """Enters a mistake that `methods` may make: the broker must refuse them with this code, as `rule` says, or with one
+    of those that are right `also`. By a hard one it may close the connection instead."""
+    of_connections = (err.hard_error, err.channel_instead, silence.hard_mistake_let_pass)
+    of_channels = (closed_over_a_mistake, carried_out, never_closed, connection_lost_over_a_mistake)
+    _speak(rule, *(of_channels if scope == "channel" else of_connections))
 
     def enter(made: Mistaken) -> Mistaken:
-        enter_mistake(methods, Mistake(rule, code, what, scope, made))
+        enter_mistake(methods, Mistake(rule, (code, *also), what, scope, made, hard))
         return made
 
     return enter

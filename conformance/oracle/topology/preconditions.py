@@ -112,10 +112,12 @@ class Mistake:
     """Something for which the broker must refuse a method."""
 
     rule: str
-    code: int
+    codes: tuple[int, ...]
     what: str
     scope: Scope
     made: Mistaken
+    hard: tuple[int, ...] = ()
+    """Codes by which it may cost the connection instead: where the texts say so, or leave it open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,7 @@ class Refusal:
     codes: tuple[int, ...]
     what: str
     scope: Scope
+    hard: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,10 +161,10 @@ def weigh(asked: Asked) -> Refusal | Grant | None:
     certain = next((one for one, made in possible if made), None)
     if certain is not None:
         refused = [ACCESS_REFUSED] if (asked.limited or asked.makes) and certain.scope == "channel" else []
-        codes = dict.fromkeys(
-            [certain.code, *(one.code for one, _ in possible if one.scope == certain.scope), *refused]
-        )
-        return Refusal(certain.rule, tuple(codes), certain.what, certain.scope)
+        others = [code for one, _ in possible if one.scope == certain.scope for code in one.codes]
+        codes = dict.fromkeys([*certain.codes, *others, *refused])
+        hard = dict.fromkeys(code for one, _ in possible for code in one.hard)
+        return Refusal(certain.rule, tuple(codes), certain.what, certain.scope, tuple(hard))
     if possible:
         return None
     return Grant(tuple(dict.fromkeys(rule for rule, applies in CLAIMS.get(method, ()) if applies(asked))))

@@ -36,6 +36,8 @@ DEAD_LETTER_EXCHANGE, ALTERNATE_EXCHANGE = "x-dead-letter-exchange", "alternate-
 KINDS = frozenset({"direct", "fanout", "topic", "headers"})
 COPIES = "CC", "BCC"
 DECLARES = "queue.declare", "exchange.declare"
+FAILED_UNBIND = (ACCESS_REFUSED,)
+"""Where an unbinding fails, the text of the protocol wants the connection closed, and the guide the channel."""
 BINDS = "queue.bind", "queue.unbind", "exchange.bind", "exchange.unbind"
 
 
@@ -197,10 +199,16 @@ _because(CHANGED, "a method for which the user had the right before it connected
 _because(EMPTY, "a method for which the user has an empty pattern", _by_empty)
 
 
-def _takes(rule: str, what: str, *methods: str, applies: Callable[[Asked], bool] = lambda asked: True) -> None:
+def _takes(
+    rule: str,
+    what: str,
+    *methods: str,
+    applies: Callable[[Asked], bool] = lambda asked: True,
+    hard: tuple[int, ...] = (),
+) -> None:
     """These methods are refused where a right is missing."""
 
-    @refuses(rule, *methods, code=ACCESS_REFUSED, what=what)
+    @refuses(rule, *methods, code=ACCESS_REFUSED, hard=hard, what=what)
     def made(asked: Asked) -> bool | None:
         if not asked.topology.rights.states or not applies(asked):
             return False
@@ -215,8 +223,19 @@ _takes(DELETE, "a queue.delete without the right to configure the queue", "queue
 _takes(EXCHANGE, "an exchange.declare without the right to configure it", "exchange.declare")
 _takes(NO_EXCHANGE, "an exchange.delete without the right to configure it", "exchange.delete")
 _takes(BIND, "a queue.bind without the right to write the queue and to read the exchange", "queue.bind")
-_takes(UNBIND, "a queue.unbind without the right to write the queue and to read the exchange", "queue.unbind")
-_takes(BETWEEN, "a binding of exchanges without the rights to write one and read the other", *BINDS[2:])
+_takes(
+    UNBIND,
+    "a queue.unbind without the right to write the queue and to read the exchange",
+    "queue.unbind",
+    hard=FAILED_UNBIND,
+)
+_takes(BETWEEN, "a binding of exchanges without the rights to write one and read the other", "exchange.bind")
+_takes(
+    BETWEEN,
+    "an unbinding of exchanges without the rights to write one and read the other",
+    "exchange.unbind",
+    hard=FAILED_UNBIND,
+)
 _takes(
     PUBLISH,
     "a publish without the right to write the exchange",

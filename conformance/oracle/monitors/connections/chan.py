@@ -46,8 +46,11 @@ ANSWERS, CONSUMERS = "another channel answers", "its consumer is served"
 GO_ON = ANSWERS, CONSUMERS
 NO_COMMIT, CONFIRMS, TRANSACTION = "nothing to commit", "confirm mode may follow", "a transaction may follow"
 MODES = NO_COMMIT, CONFIRMS, TRANSACTION
-BY_LAST_NAME = "queue.bind", "queue.purge", "basic.get", "basic.consume"
-"""Methods in which the empty name stands for the last queue that the channel declared."""
+OF_QUEUES, OF_MESSAGES = ("queue.bind", "queue.purge"), ("basic.get", "basic.consume")
+BY_LAST_NAME = *OF_QUEUES, *OF_MESSAGES
+"""Methods in which the empty name stands for the last queue that the channel declared. Where there is none, the text
+names 404 for the former, and no code for the latter."""
+NONE_SINCE = "the empty name on a channel that has declared no queue since its opening"
 HARMLESS = "channel.flow", "exchange.declare"
 CLOSE, SELECTS = (20, 40), {(85, 10): "confirm.select", (90, 10): "tx.select"}
 MOST = 256
@@ -236,9 +239,8 @@ def flows(fact: Answered, notes: Notes) -> None:
 # -- a new life of the number
 
 
-@refuses(
-    AFRESH, *BY_LAST_NAME, code=404, what="the empty name on a channel that has declared no queue since its opening"
-)
+@refuses(AFRESH, *OF_QUEUES, code=404, what=NONE_SINCE)
+@refuses(AFRESH, *OF_MESSAGES, code=404, hard=(NOT_ALLOWED,), what=NONE_SINCE)
 def none_declared_since(asked: Asked) -> bool | None:
     """Had the channel that was closed declared one, and this one none?"""
     last, former = asked.topology.last, asked.actor.previous

@@ -30,6 +30,8 @@ REQUIRED = frozenset({"amq.direct", "amq.fanout"})
 ALTERNATE = "alternate-exchange"
 STANDARD_TYPES = frozenset({"direct", "fanout", "topic", "headers"})
 REFUSALS = frozenset({403, 404, 406, 502, 503, 530, 540})
+NOT_ALLOWED, UNNAMED = 530, (405,)
+"""The text names a code for another type alone, and asks for a channel exception otherwise."""
 MOST = 64
 
 
@@ -51,11 +53,16 @@ def absent(there: bool | None) -> bool | None:
     return None if there is None else not there
 
 
-@refuses(OTHER, "exchange.declare", code=406, what="a declaration with another type or durability")
-def otherwise(asked: Asked) -> bool | None:
-    """Is there one of this name that is declared otherwise?"""
-    declared = asked.event.args.get("type"), asked.event.has("durable")
-    return _differs(asked, lambda exchange: (exchange.kind, exchange.durable) != declared)
+@refuses(OTHER, "exchange.declare", code=406, also=UNNAMED, hard=(NOT_ALLOWED,), what="a declaration with another type")
+def other_type(asked: Asked) -> bool | None:
+    """Is there one of this name of another type? The text calls that not allowed, which costs the connection."""
+    return _differs(asked, lambda exchange: exchange.kind != asked.event.args.get("type"))
+
+
+@refuses(OTHER, "exchange.declare", code=406, also=UNNAMED, what="a declaration with another durability")
+def other_durability(asked: Asked) -> bool | None:
+    """Is there one of this name that is durable where this one is not, or the other way round?"""
+    return _differs(asked, lambda exchange: exchange.durable != asked.event.has("durable"))
 
 
 @refuses(OTHER_FLAGS, "exchange.declare", code=406, what="a declaration with other flags")
@@ -65,7 +72,9 @@ def other_flags(asked: Asked) -> bool | None:
     return _differs(asked, lambda exchange: (exchange.auto_delete, exchange.internal) != flags)
 
 
-@refuses(OTHER_ALTERNATE, "exchange.declare", code=406, what="a declaration with another alternate exchange")
+@refuses(
+    OTHER_ALTERNATE, "exchange.declare", code=406, also=UNNAMED, what="a declaration with another alternate exchange"
+)
 def other_alternate(asked: Asked) -> bool | None:
     """Has it another alternate exchange, or arguments about which nothing is said?"""
     given = asked.event.args.get("arguments") or {}
@@ -96,7 +105,8 @@ def reserved(asked: Asked) -> bool | None:
     if asked.event.has("passive") or not name.startswith(PREFIX):
         return False
     if name in PREDECLARED:
-        return None if otherwise(asked) or other_flags(asked) or other_alternate(asked) else False
+        others = other_type, other_durability, other_flags, other_alternate
+        return None if any(other(asked) for other in others) else False
     return None if name.startswith(OF_THE_BROKER) or asked.exchange_there() is not None else True
 
 

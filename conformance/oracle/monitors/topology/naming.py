@@ -81,9 +81,15 @@ def none_to_delete(asked: Asked) -> bool | None:
     return none_declared(asked)
 
 
-@refuses(LAST_UNBOUND, "queue.unbind", code=404, what="the empty name on a channel that has declared no queue")
+@refuses(
+    LAST_UNBOUND,
+    "queue.unbind",
+    code=404,
+    hard=(404,),
+    what="the empty name on a channel that has declared no queue",
+)
 def none_to_unbind(asked: Asked) -> bool | None:
-    """Has this channel declared a queue?"""
+    """Has this channel declared a queue? The text wants the connection closed where an unbinding fails."""
     return none_declared(asked)
 
 

@@ -15,7 +15,7 @@ from conformance.history.events import TO_BROKER
 from conformance.oracle.model.facts import Answered, Delivered, Missing, Passed
 from conformance.oracle.model.records import Copy
 from conformance.oracle.model.stock import Stock
-from conformance.oracle.monitors.connections.chan import BY_LAST_NAME
+from conformance.oracle.monitors.connections.chan import BY_LAST_NAME, OF_MESSAGES, OF_QUEUES
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.refusals import grants, refuses
 from conformance.oracle.monitors.table import follows, judges
@@ -98,7 +98,9 @@ def unlocked(asked: Asked) -> bool:
     return queue.there_for(asked.actor) is True and not (queue.used and event.method == "basic.consume")
 
 
-@refuses(OTHER_OWNER, DECLARE, code=405, what="a declaration that says otherwise whether the queue is exclusive")
+@refuses(
+    OTHER_OWNER, DECLARE, code=405, also=(406,), what="a declaration that says otherwise whether the queue is exclusive"
+)
 def other_owner(asked: Asked) -> bool | None:
     """Is it this connection's, or everybody's, and declared as the other?"""
 
@@ -166,7 +168,8 @@ def senseless(asked: Asked) -> bool | None:
     return None if any(isinstance(one, bool) or not isinstance(one, int) for one in values) else False
 
 
-@refuses(LAST, *BY_LAST_NAME, code=404, what="the empty name on a channel that has declared no queue")
+@refuses(LAST, *OF_QUEUES, code=404, what="the empty name on a channel that has declared no queue")
+@refuses(LAST, *OF_MESSAGES, code=404, hard=(530,), what="the empty name on a channel that has declared no queue")
 def none_declared(asked: Asked) -> bool | None:
     """Has this channel declared a queue? Of the one that had its number before, CHAN-007 speaks."""
     if asked.event.queue or asked.actor in asked.topology.last:

@@ -40,6 +40,8 @@ SOUND = {
     "EXCH-018": USED + "1 > unexchange x \n 1 < unexchange-ok",
 }
 BROKEN = [
+    ("EXCH-002", X + "1 > exchange x direct durable \n 0 < kicked 530 40 10 NOT_ALLOWED"),
+    ("EXCH-002", X + "1 > exchange x fanout \n 0 < kicked 406 40 10 PRECONDITION_FAILED"),
     ("EXCH-014", ODD + "1 < exchange-ok"),
     ("EXCH-015", GONE + "1 > unexchange x \n 1 < closed 404 40 20 NOT_FOUND"),
     ("EXCH-016", "@open 1 \n 1 > exchange amq.topic topic passive \n" + NOT_FOUND),
@@ -66,6 +68,9 @@ BROKEN = [
     ("EXCH-013", INTERNAL + "- deadline replies"),
 ]
 LAWFUL = {
+    "another type is not allowed, as the text has it": X + "1 > exchange x fanout \n 0 < kicked 530 40 10 NOT_ALLOWED",
+    "another durability is refused by a code of the broker's own": X
+    + "1 > exchange x direct durable \n 1 < closed 405 40 10 RESOURCE_LOCKED",
     "an auto-delete exchange that goes a moment later": UNBOUND + "- wait 1 \n" + FIND + "1 < exchange-ok",
     "a type that a broker may know": "@open 1 \n 1 > exchange x x-odd \n 1 < exchange-ok",
     "a type that costs the channel": ODD + "1 < closed 406 40 10 unknown exchange type",

@@ -53,6 +53,8 @@ BROKEN = [
     ("BIND-016", KEY + "1 < closed 406 50 20 PRECONDITION_FAILED"),
 ]
 LAWFUL = {
+    "an unbinding that fails costs the connection": BOUND
+    + "@open 2 \n 2 > unbind - x k \n 0 < kicked 404 50 50 NOT_FOUND",
     "somebody may have declared it": f"@open 1 \n 1 > declare {PLAIN} durable \n" + UNEQUAL,
     "somebody else declares it meanwhile": free(PLAIN).replace(
         f"1 > declare {PLAIN}", f"@open 2 \n 2 > declare {PLAIN} \n 1 > declare {PLAIN}"

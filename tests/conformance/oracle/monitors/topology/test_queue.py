@@ -48,6 +48,7 @@ SOUND = {
     "QUEUE-021": WAITING + "1 < declare-ok q",
 }
 BROKEN = [
+    ("QUEUE-015", "@open 1 \n 1 > purge \n 0 < kicked 530 50 30 NOT_ALLOWED"),
     ("QUEUE-001", GONE + FIND + "1 < declare-ok q"),
     ("QUEUE-001", GONE + FIND + "0 < kicked 404 50 10 NOT_FOUND"),
     ("QUEUE-002", Q + FIND + UNEQUAL),
@@ -81,6 +82,8 @@ BROKEN = [
     ("QUEUE-021", WAITING + NOT_FOUND),
 ]
 LAWFUL = {
+    "a get of no queue, which no text names a code for": "@open 1 \n 1 > get \n 0 < kicked 530 60 70 NOT_ALLOWED",
+    "another owner is another property": Q + "1 > declare q durable exclusive \n" + UNEQUAL,
     "an exclusive queue that is locked for a moment longer": LEFT + "- wait 1 \n" + FIND + LOCKED,
     "one that is there for a moment longer": LEFT + "- wait 1 \n" + FIND + "1 < declare-ok q",
     "a consumer is being cancelled, and not counted any more": CONSUMED + "1 > cancel c1 \n" + COUNT + "consumers=1",
