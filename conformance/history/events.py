@@ -178,6 +178,8 @@ class EventBuilder:
         content = self._pending.get(key)
         if content is None:
             return self.note(direction, MALFORMED, raw, expected="a method", found=type(frame).__name__)
+        if isinstance(frame, codec.Header) is (content.header is not None):
+            return self._torn(key, raw, "another header" if content.header is not None else "a body without a header")
         content.raw.append(raw)
         if isinstance(frame, codec.Header):
             content.header = frame

@@ -29,6 +29,8 @@ VECTORS = {
     "a method instead of the body": PUBLISH + header() + FLOW,
     "a publish instead of the header": PUBLISH + PUBLISH,
     "a publish instead of the body": PUBLISH + header() + PUBLISH,
+    "a second header instead of the body": PUBLISH + header() + header(),
+    "a body instead of the header": PUBLISH + wire.frame(3, 1, b"x"),
     "two octets of body where one was announced": PUBLISH + header() + wire.frame(3, 1, b"xy"),
     "the same, and then channel.flow": PUBLISH + header() + wire.frame(3, 1, b"xy") + FLOW,
     "a method of class 99": wire.frame(1, 1, struct.pack(">HH", 99, 10)),

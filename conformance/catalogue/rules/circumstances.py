@@ -46,6 +46,7 @@ NAMES: Mapping[str, str] = {
     "interrupted-content": "a method comes in the middle of a content, and no publish",
     "unknown-method": "a method comes that does not exist",
     "content-in-content": "a publish comes in the middle of a content",
+    "disordered-content": "a content has a second header, or a body before its header",
     "other-class": "a content header has another class than its method",
     "content-on-channel-0": "a content frame comes on channel 0",
     "unreadable-properties": "the properties of a content header cannot be read",

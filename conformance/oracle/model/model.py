@@ -36,6 +36,7 @@ from conformance.oracle.model.channels import CLOSED, GIVEN_UP
 from conformance.oracle.model.connections import Connection
 from conformance.oracle.model.facts import (
     Beat,
+    ConnectionFailed,
     Fact,
     Heartless,
     Missing,
@@ -282,6 +283,9 @@ class Model:
 
     def _closed(self, connection: Connection, event: Event) -> Iterator[Fact]:
         """Close-ok for the connection: all its channels were handled to their end."""
+        if connection.error is not None and connection.error.octets and not connection.closing:
+            yield ConnectionFailed(event, connection, connection.error, [], None)
+            connection.error = None
         connection.left, connection.left_ns = event.seq, event.time_ns
         for channel in connection.open_channels():
             channel.unproven.clear()

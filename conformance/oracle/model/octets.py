@@ -43,6 +43,7 @@ FUDGE = 8
 """Some count the payload alone: what is larger by less than a frame's own octets may pass."""
 MISPLACED = Flaw("FRAME-004", (505,), "a content frame where no content is due")
 INTERRUPTED = Flaw("FRAME-005", (505,), "a method in the middle of a content")
+DISORDERED = Flaw("FRAME-005", (505,), "a second header in a content, or a body before its header")
 TOO_LONG = Flaw("FRAME-006", (505, 501), "more body than the header announced")
 OF_ANOTHER_CLASS = Flaw("FRAME-007", (501, 505), "a content header of another class than its method's")
 ON_CHANNEL_0 = Flaw("FRAME-008", (504, 505, 501, 503), "a content frame on channel 0")
@@ -97,7 +98,7 @@ def flaw_of(event: Event) -> Flaw | None:
         return STRAY_HEARTBEAT if event.channel else None
     expected, found = str(event.args.get("expected")), str(event.args.get("found"))
     if expected.startswith(CONTENT):
-        return TOO_LONG if found.endswith(" more") else INTERRUPTED
+        return DISORDERED if found.endswith(" header") else TOO_LONG if found.endswith(" more") else INTERRUPTED
     if len(raw) < HEAD:
         return None
     kind, channel, size = raw[0], int.from_bytes(raw[1:3], "big"), int.from_bytes(raw[3:HEAD], "big")

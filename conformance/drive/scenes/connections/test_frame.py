@@ -35,8 +35,17 @@ def strike(stage: Stage, vectors: Sequence[Sequence[bytes] | bytes]) -> None:
 
 @rule("FRAME-001", queue_types=CLASSIC)
 def test_another_octet_than_the_frame_end(stage: Stage) -> None:
-    """At the end of a method, and of a heartbeat."""
-    strike(stage, [frame(METHOD, 1, FLOW, b"\xcd"), frame(HEARTBEAT, 0, b"", b"\0")])
+    """At the end of a method, of a heartbeat, of a content header, and of a body."""
+    method = m.BasicPublish(1, exchange="amq.fanout").encode()
+    strike(
+        stage,
+        [
+            frame(METHOD, 1, FLOW, b"\xcd"),
+            frame(HEARTBEAT, 0, b"", b"\0"),
+            (method + frame(HEADER, 1, header(), b"\0"),),
+            (method + frame(HEADER, 1, header(size=1)) + frame(BODY, 1, b"x", b"\0"),),
+        ],
+    )
 
 
 @rule("FRAME-002", queue_types=CLASSIC)
@@ -47,12 +56,14 @@ def test_an_unknown_frame_type(stage: Stage) -> None:
 
 @rule("FRAME-003", queue_types=CLASSIC)
 def test_a_frame_that_is_too_large(stage: Stage) -> None:
-    """Even by its payload alone; all of it is sent."""
+    """Even by its payload alone: a body, and a method; all of it is sent."""
     room = stage.channel().connection.tuned.frame_max
     if not room:
         return
     body = bytes(room + 1)
-    strike(stage, [(m.BasicPublish(1).encode() + frame(HEADER, 1, header(size=len(body))) + frame(BODY, 1, body),)])
+    declare = m.ExchangeDeclare(1, exchange="amq.fanout", type="fanout", passive=True, arguments=[("x", "S", body)])
+    publish = m.BasicPublish(1).encode()
+    strike(stage, [(publish + frame(HEADER, 1, header(size=len(body))) + frame(BODY, 1, body),), declare.encode()])
 
 
 @rule("FRAME-004", queue_types=CLASSIC)
@@ -63,10 +74,12 @@ def test_content_without_a_method(stage: Stage) -> None:
 
 @rule("FRAME-005", queue_types=CLASSIC)
 def test_a_method_in_the_middle_of_a_content(stage: Stage) -> None:
-    """Instead of the header, and instead of the body; it may be that of another content."""
-    method = m.BasicPublish(1, exchange="amq.fanout").encode()
+    """Instead of the header, and instead of the body; it may be that of another content. A second header instead of
+    the body is out of place as well, and so is a body instead of the header."""
+    method, first = m.BasicPublish(1, exchange="amq.fanout").encode(), frame(HEADER, 1, header())
     for one in (frame(METHOD, 1, FLOW), method):
-        strike(stage, [(method + one,), (method + frame(HEADER, 1, header()) + one,)])
+        strike(stage, [(method + one,), (method + first + one,)])
+    strike(stage, [(method + first + first,), (method + frame(BODY, 1, b"x"),)])
 
 
 @rule("FRAME-006", queue_types=CLASSIC)
@@ -117,8 +130,9 @@ def test_arguments_that_do_not_fit(stage: Stage) -> None:
 
 @rule("FRAME-012", queue_types=CLASSIC)
 def test_methods_of_the_connection_on_a_channel(stage: Stage) -> None:
-    """connection.open, and connection.tune-ok."""
-    strike(stage, [m.ConnectionOpen(1, "/").encode(), m.ConnectionTuneOk(1, 10, 4096, 0).encode()])
+    """connection.open, connection.tune-ok, and connection.close."""
+    close = m.ConnectionClose(1, 200, "done", 0, 0)
+    strike(stage, [m.ConnectionOpen(1, "/").encode(), m.ConnectionTuneOk(1, 10, 4096, 0).encode(), close.encode()])
 
 
 @rule("FRAME-013", queue_types=CLASSIC)

@@ -29,6 +29,7 @@ _FLAWS: Mapping[octets.Flaw, str] = {
     octets.TOO_LONG: "longer-body",
     octets.MISPLACED: "misplaced-content",
     octets.INTERRUPTED: "interrupted-content",
+    octets.DISORDERED: "disordered-content",
     octets.OF_ANOTHER_CLASS: "other-class",
     octets.ON_CHANNEL_0: "content-on-channel-0",
     octets.PROPERTIES: "unreadable-properties",

@@ -38,6 +38,10 @@ def ended(fact: ConnectionFailed, notes: Notes) -> None:
             seen = "the connection ended without connection.close"
             notes.find(error.rule, event, f"connection.close {error.all_codes} for {error.what}", seen, error.seq)
         return
+    if event.method == "connection.close-ok":
+        allowed = f"connection.close {error.all_codes} for {error.what}"
+        notes.find(error.rule, event, allowed, "connection.close-ok, which its client has not asked for", error.seq)
+        return
     notes.exercise(error.rule)
     if error.code and int(event.args.get("reply_code", 0)) not in error.codes:
         allowed = f"connection.close {error.all_codes} for {error.what}"

@@ -56,6 +56,13 @@ def test_the_agreed_limit_holds_for_both_directions() -> None:
     assert [event.kind for event in events] == ["open", "method", "malformed", "malformed", "end"]
 
 
+def test_a_content_has_one_header_and_it_comes_first() -> None:
+    publish, header, body = m.BasicPublish(1).encode(), codec.header(1, 1).encode(), codec.Body(1, b"x").encode()
+    for odd, found in ((header + header, "another header"), (body, "a body without a header")):
+        events = tapped((TO_BROKER, m.ConnectionTuneOk(0, 0, 4096, 0).encode() + publish + odd))
+        assert [event.args["found"] for event in events if event.kind == "malformed"] == [found]
+
+
 def test_a_method_that_cannot_be_decoded_is_malformed() -> None:
     events = tapped((TO_CLIENT, b"\x01\0\1\0\0\0\4\0\x3c\0\xff\xce"))
     assert [event.kind for event in events] == ["open", "malformed", "end"]

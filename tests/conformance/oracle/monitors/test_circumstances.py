@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conformance.catalogue.rules.circumstances import NAMES, named
-from tests.support.octets.frames import OCTETS, PUBLISH
+from tests.support.octets.frames import OCTETS, PUBLISH, frame, header
 
 TEXT = "PRECONDITION_FAILED - unknown delivery tag"
 HELD = "@queue q \n @stock q m1 m2 m3 \n @hold 1 q m1 m2 \n"
@@ -57,6 +57,7 @@ def wrong(rule: str) -> str:
 
 
 INNER = f"@open 1 \n - octets c {(PUBLISH + PUBLISH).hex()}"
+DISORDERED = f"@open 1 \n - octets c {(PUBLISH + 2 * frame(2, 1, header())).hex()}"
 MEET = "@queue q \n @exchange x q \n @open 1 \n "
 LEFT = (
     "- wait 1 \n @open 1 \n d:1 > open \n d:1 < open-ok \n d:1 > declare q exclusive \n d:1 < declare-ok q \n "
@@ -122,6 +123,7 @@ ARISES = {
     "misplaced-content": wrong("FRAME-004"),
     "interrupted-content": wrong("FRAME-005"),
     "content-in-content": INNER,
+    "disordered-content": DISORDERED,
     "unknown-method": wrong("FRAME-010"),
     "other-class": wrong("FRAME-007"),
     "content-on-channel-0": wrong("FRAME-008"),
@@ -210,6 +212,7 @@ MISSES = {
     "longer-body": wrong("FRAME-005"),
     "misplaced-content": wrong("FRAME-008"),
     "interrupted-content": INNER,
+    "disordered-content": wrong("FRAME-005"),
     "content-in-content": wrong("FRAME-005"),
     "unknown-method": wrong("FRAME-011"),
     "other-class": wrong("FRAME-004"),

@@ -26,6 +26,7 @@ for _ in range(40):
     INNERMOST = struct.pack(">I", len(INNERMOST) + 3) + b"\1aF" + INNERMOST
 DEEP = header(flags=0x2000) + INNERMOST
 ELSEWHERE = "@open 1 \n 1 > enter / \n"
+TWO_HEADERS = f"@open 1 \n - octets c {(PUBLISH + 2 * frame(2, 1, header())).hex()} \n"
 SOUND = {
     **{rule: f"{sent(rule)} 0 < kicked {code} 0 0 wrong" for rule, code in CODES.items()},
     "FRAME-012": ELSEWHERE + "0 < kicked 503 10 40 COMMAND_INVALID",
@@ -39,6 +40,8 @@ BROKEN = [
     ("FRAME-012", ELSEWHERE + "1 < closed 503 10 40 COMMAND_INVALID"),
     ("FRAME-012", ELSEWHERE + "0 < kicked 541 10 40 INTERNAL_ERROR"),
     ("FRAME-012", ELSEWHERE + "- deadline replies"),
+    ("FRAME-012", ELSEWHERE + "0 < bye-ok \n - end c fin"),
+    ("FRAME-005", f"{TWO_HEADERS} 0 < kicked 501 0 0 wrong"),
 ]
 LAWFUL = [
     ("the end alone after another frame end", f"{sent('FRAME-001')} - end c fin"),
