@@ -64,16 +64,17 @@ def start_ok(
     properties: Mapping[str, object] | values.FieldTable | None = None,
     *,
     mechanism: str = "",
+    user: str = "",
     password: str | None = None,
 ) -> m.ConnectionStartOk:
     """The login of the run, or another one."""
     target = stage.target
-    secret = target.password if password is None else password
+    user, secret = user or target.user, target.password if password is None else password
     response = b""
     if mechanism == AMQPLAIN:
-        response = b"".join(_entry(*one) for one in (("LOGIN", target.user), ("PASSWORD", secret)))
+        response = b"".join(_entry(*one) for one in (("LOGIN", user), ("PASSWORD", secret)))
     elif target.mechanism == "PLAIN":
-        response = f"\0{target.user}\0{secret}".encode()
+        response = f"\0{user}\0{secret}".encode()
     if properties is None:
         properties = {} if target.terse else TELL_ME
     table = properties if isinstance(properties, list) else values.table(dict(properties))

@@ -14,7 +14,7 @@ from conformance.oracle.model.records import ClientError
 
 SECOND, TOO_MANY, CHANNEL_0, ELSEWHERE = "CHAN-001", "CHAN-004", "CHAN-009", "FRAME-012"
 CHANNEL_OPEN = 20, 10
-CHANNEL_ERROR, NOT_ALLOWED, COMMAND_INVALID = 504, 530, 503
+CHANNEL_ERROR, NOT_ALLOWED, COMMAND_INVALID, NO_ROOM = 504, 530, 503, 506
 UNEXPECTED = 503, 501, 505, 530, 540
 """Codes for what may not come on channel 0, beside 504."""
 
@@ -75,7 +75,7 @@ def _too_many(connection: Connection, event: Event) -> bool:
     certain = [one for one in possible if one.state in (OPEN, OPENING) and _plain(one)]
     if len(certain) >= most:
         what = f"channel.open where {most} channels are open, as agreed"
-        also = (CHANNEL_ERROR,)
+        also = CHANNEL_ERROR, NO_ROOM
         error = ClientError(event.seq, TOO_MANY, NOT_ALLOWED, *CHANNEL_OPEN, what, also=also, octets=True)
         requests.fail_connection(connection, error)
         return True
@@ -106,7 +106,7 @@ def on_a_channel(connection: Connection, event: Event) -> None:
     if not connection.whole or connection.overheard:
         return
     what = f"{event.method} on channel {event.channel}"
-    ids, also = (event.class_id, event.method_id), (501, CHANNEL_ERROR, 505)
+    ids, also = (event.class_id, event.method_id), (501, CHANNEL_ERROR, 505, NOT_ALLOWED, 540)
     error = ClientError(event.seq, ELSEWHERE, COMMAND_INVALID, *ids, what, also=also, octets=True)
     requests.fail_connection(connection, error)
 

@@ -104,10 +104,16 @@ class _Walk:
             self.through(to, (*ways, ONWARD))
 
     def _outlive(self, binding: Binding) -> None:
-        """The binding went with its queue, or with its exchange; a queue of this name is there."""
-        queue = self._topology.queue(self._actor.connection.vhost, binding.to.name)
-        if isinstance(binding.to, NamedQueue) and queue is not None and queue.there_for(self._actor):
-            self.result.barred.setdefault(queue.name, FORMER)
+        """The binding went with what it led to, or with its exchange; a queue or an exchange of this name is there."""
+        vhost, name = self._actor.connection.vhost, binding.to.name
+        if isinstance(binding.to, NamedQueue):
+            queue = self._topology.queue(vhost, name)
+            if queue is not None and queue.there_for(self._actor):
+                self.result.barred.setdefault(queue.name, FORMER)
+        else:
+            heir = self._topology.exchange(vhost, name)
+            if heir is not None and heir is not binding.to and heir.there_for(self._actor):
+                self._bar(heir, FORMER)
 
     def _bar(self, exchange: NamedQueue | Exchange, why: str) -> None:
         """No way leads to this exchange, so none leads to its queues."""

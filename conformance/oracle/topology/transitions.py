@@ -20,6 +20,7 @@ LATEST = 1024
 """So many channels are remembered with the queue that they declared last, and so many queues without a name."""
 MOST = 4096
 """Where so many things are known, nobody asks for what is not there."""
+OF_THE_BROKER = ("amq.rabbitmq.", "amq.gen")
 Transition = Callable[[Topology, Actor, Event, Change], None]
 
 
@@ -107,9 +108,9 @@ def _doubt(thing: Thing, key: tuple[str, str], table: dict[tuple[str, str], Any]
 
 
 def _seek(topology: Topology, thing: Thing, change: Change) -> None:
-    """Something is looked for, or deleted, of which nothing is known. Names of the broker's own tell nothing to those
-    who cannot choose them."""
-    if not thing.name.startswith("amq.") and len(topology.queues) + len(topology.exchanges) < MOST:
+    """Something is looked for, or deleted, of which nothing is known. What the broker has under names of its own may
+    come and go."""
+    if not thing.name.startswith(OF_THE_BROKER) and len(topology.queues) + len(topology.exchanges) < MOST:
         topology.sought[change] = thing
         _bound(topology.sought)
 

@@ -117,7 +117,7 @@ def _as_it_is(field: str, name: str, says: str, rule: str) -> None:
 
 
 _as_it_is("durable", "queues.durable-not-compared", "a queue may be declared with another durability", "QUEUE-004")
-_as_it_is("auto_delete", "queues.auto-delete-not-compared", "auto-delete of queues is not compared", "QUEUE-004")
+_as_it_is("auto_delete", "queues.auto-delete-not-compared", "auto-delete of queues is not compared", "QUEUE-037")
 _as_it_is("arguments", "queues.arguments-not-compared", "arguments of queues are not compared", "QUEUE-005")
 _as_it_is("exclusive", "queues.exclusive-not-compared", "the exclusive flag is not compared", "QUEUE-006")
 

@@ -8,7 +8,7 @@ from codec import methods as m
 from conformance.drive.channel import Channel
 from conformance.drive.drivers.raw import Item
 from conformance.drive.scenes.marks import QueueType, rule
-from conformance.drive.scenes.props import confirming, reopen
+from conformance.drive.scenes.props import BAD_TAG, confirming, reopen
 from conformance.drive.stage import NotOffered, Stage
 
 CLASSIC: tuple[QueueType, ...] = ("classic",)
@@ -27,9 +27,9 @@ def strike(stage: Stage, *vectors: Item) -> None:
         stage.barrier(bystander)
 
 
-def end(stage: Stage, channel: Channel) -> Channel:
-    """The client closes it, and opens it again."""
-    channel.close()
+def end(stage: Stage, channel: Channel, *, fails: bool = False) -> Channel:
+    """The client closes it, or makes a mistake that costs it, and opens it again."""
+    channel.ack(BAD_TAG) if fails else channel.close()
     reopen(stage, channel)
     return channel
 
@@ -121,19 +121,21 @@ def test_flow_is_confirmed_as_asked(stage: Stage) -> None:
 
 @rule("CHAN-007", queue_types=CLASSIC)
 def test_the_last_queue_is_forgotten(stage: Stage) -> None:
-    """Each method with the empty name, each on a channel that was opened again after it had declared a queue."""
+    """Each method with the empty name, each on a channel that was opened again after it had declared a queue. Every
+    second of them had failed."""
     queue, exchange = stage.queue(), stage.exchange(kind="direct")
     channel = stage.channel()
     number = channel.number
-    for method in (
+    methods = (
         m.QueueBind(number, queue="", exchange=exchange, routing_key="key"),
         m.BasicGet(number, queue="", no_ack=True),
         m.QueuePurge(number, queue=""),
         m.BasicConsume(number, queue="", consumer_tag="last"),
-    ):
+    )
+    for place, method in enumerate(methods):
         channel.declare(queue, passive=True)
         stage.quiesce()
-        end(stage, channel).send(method)
+        end(stage, channel, fails=place % 2 > 0).send(method)
         stage.quiesce()
         if channel.state != "open":
             stage.reopen(channel)
@@ -141,16 +143,18 @@ def test_the_last_queue_is_forgotten(stage: Stage) -> None:
 
 @rule("CHAN-008", queue_types=CLASSIC)
 def test_modes_end_with_the_channel(stage: Stage) -> None:
-    """A transaction, then confirm mode, then a transaction, each after the channel was closed; and a commit."""
-    channel = stage.channel()
-    channel.tx_select()
-    stage.quiesce()
-    end(stage, channel).confirm()
-    stage.quiesce()
-    end(stage, channel).tx_select()
-    stage.quiesce()
-    end(stage, channel).tx_commit()
-    stage.quiesce()
+    """A transaction, then confirm mode, then a transaction, each after the channel was closed; and a commit. Then the
+    same, each after the channel has failed."""
+    for fails in (False, True):
+        channel = stage.channel()
+        channel.tx_select()
+        stage.quiesce()
+        end(stage, channel, fails=fails).confirm()
+        stage.quiesce()
+        end(stage, channel, fails=fails).tx_select()
+        stage.quiesce()
+        end(stage, channel, fails=fails).tx_commit()
+        stage.quiesce()
 
 
 @rule("CHAN-009", queue_types=CLASSIC)

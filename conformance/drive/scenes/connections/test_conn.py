@@ -91,15 +91,26 @@ def test_client_properties_of_every_type(stage: Stage) -> None:
 
 @rule("CONN-007", "CONN-008", queue_types=CLASSIC)
 def test_a_wrong_password(stage: Stage) -> None:
-    """Of a client that wants to be told, and of one that does not."""
+    """Of a client that wants to be told, and of one that does not: one that is longer, none, half of it, and one that
+    differs in case. At last a user whom nobody knows."""
     if stage.target.mechanism != "PLAIN":
         return
-    with dialled(stage, 2, login=False) as (asks, other):
-        wrong = stage.target.password + "?"
-        say(stage, (asks, start_ok(stage, password=wrong)), (other, start_ok(stage, {}, password=wrong)))
+    right, longer = stage.target.password, stage.target.password + "?"
+    others = dict.fromkeys(("", right[: len(right) // 2], right.swapcase()))
+    others.pop(right, None)
+    with dialled(stage, 3 + len(others), login=False) as (asks, other, stranger, *links):
+        lines = [(link, start_ok(stage, password=wrong)) for link, wrong in zip(links, others, strict=True)]
+        unknown = start_ok(stage, user=stage.recorder.private_name())
+        say(
+            stage,
+            (asks, start_ok(stage, password=longer)),
+            (other, start_ok(stage, {}, password=longer)),
+            (stranger, unknown),
+            *lines,
+        )
     with dialled(stage, 1, login=False) as (link,):
         if speaks(stage, link, AMQPLAIN):
-            say(stage, (link, start_ok(stage, mechanism=AMQPLAIN, password=wrong)))
+            say(stage, (link, start_ok(stage, mechanism=AMQPLAIN, password=longer)))
 
 
 @rule("CONN-009", queue_types=CLASSIC)
@@ -140,7 +151,7 @@ def test_a_client_that_wants_less(stage: Stage) -> None:
 
 @rule("CONN-013", queue_types=CLASSIC)
 def test_large_bodies_in_small_frames(stage: Stage) -> None:
-    """Published in large frames, got and consumed in small ones."""
+    """Published in large frames, got and consumed in small ones; and one that comes back in such."""
     queue = stage.queue()
     with dialled(stage, 1) as (link,):
         log_in(stage, link)
@@ -151,6 +162,7 @@ def test_large_bodies_in_small_frames(stage: Stage) -> None:
         stage.fetch(channel, queue, no_ack=True)
         channel.consume(queue, no_ack=True)
         stage.quiesce()
+        channel.publish("key", exchange=stage.exchange(), mandatory=True, body=bytes(3 * SMALL))
         stage.barrier(channel)
         link.close(stage.deadline)
 

@@ -69,7 +69,8 @@ def test_new_bindings_lead_on(stage: Stage) -> None:
 
 @rule("NOWAIT-004", queue_types=("classic",))
 def test_what_is_removed_is_gone(stage: Stage) -> None:
-    """A queue is purged, and got from; a queue and an exchange are deleted, and looked for."""
+    """A queue is purged, and got from; a queue and an exchange are deleted, and looked for; an exchange is unbound from
+    another one, and published to."""
     queue, exchange = stocked(stage, 3), stage.exchange(kind="direct")
     channel = stage.channel()
     with stage.batch():
@@ -84,6 +85,13 @@ def test_what_is_removed_is_gone(stage: Stage) -> None:
         channel.send(m.ExchangeDelete(channel.number, exchange=exchange, no_wait=True))
         channel.find_exchange(exchange)
     stage.quiesce()
+    if stage.offers("exchange.bind"):
+        onward, source, publisher = stage.exchange(stage.queue()), stage.exchange(), confirming(stage)
+        stage.bind_exchange(onward, source)
+        with stage.batch():
+            publisher.send(m.ExchangeUnbind(publisher.number, destination=onward, source=source, no_wait=True))
+            publisher.publish("", exchange=source)
+        stage.quiesce()
 
 
 @rule("NOWAIT-005")
@@ -101,11 +109,19 @@ def test_consumers_without_an_answer(stage: Stage) -> None:
 
 @rule("NOWAIT-006", queue_types=("classic",))
 def test_errors_are_told(stage: Stage) -> None:
-    """Methods with nowait for a queue that has been deleted; declarations of what is there, and otherwise."""
+    """Methods with nowait for a queue that has been deleted; declarations of what is there, and otherwise; deletions of
+    a queue and an exchange that are in use, unless they are not."""
     queue, kept, exchange, channel = stage.queue(), stage.queue(), stage.exchange(), stage.channel()
+    used = stage.queue()
+    stage.bind(used, exchange)
+    stage.channel().consume(used)
     stage.backstage(queue).delete(queue)
     stage.quiesce()
-    for method in (*_mistakes(channel, queue), *_other(channel, kept, exchange)):
+    conditions = (
+        m.QueueDelete(channel.number, queue=used, if_unused=True, no_wait=True),
+        m.ExchangeDelete(channel.number, exchange=exchange, if_unused=True, no_wait=True),
+    )
+    for method in (*_mistakes(channel, queue), *_other(channel, kept, exchange), *conditions):
         channel.send(method)
         stage.quiesce()
         if channel.state != "open":
@@ -117,6 +133,7 @@ def _mistakes(channel: Channel, queue: str) -> tuple[Method, ...]:
         m.QueuePurge(channel.number, queue=queue, no_wait=True),
         m.QueueDeclare(channel.number, queue=queue, passive=True, no_wait=True),
         m.BasicConsume(channel.number, queue=queue, consumer_tag="none", no_wait=True),
+        m.QueueBind(channel.number, queue=queue, exchange="amq.direct", routing_key="key", no_wait=True),
     )
 
 

@@ -29,11 +29,13 @@ def test_exclusive_beside_another(stage: Stage) -> None:
 @rule("CONSUME-002")
 @pytest.mark.parametrize("exclusive", [False, True])
 def test_another_beside_an_exclusive_one(stage: Stage, exclusive: bool) -> None:
-    """On the same connection, and on another one, exclusive or not."""
+    """On the same connection, and on another one, exclusive or not. The one that is not stands beside one that was
+    started with nowait."""
     queue = stocked(stage, 1)
     present = stage.channel()
-    present.consume(queue, exclusive=True)
+    present.consume(queue, exclusive=True, no_wait=not exclusive)
     stage.quiesce()
+    stage.barrier(present)
     for connection in (None, stage.connect("other")):
         channel = stage.channel(connection=connection)
         channel.consume(queue, exclusive=exclusive)

@@ -10,8 +10,13 @@ from conformance.drive.stage import Stage
 
 @rule("RETURN-001", queue_types=("classic",))
 def test_returns_without_confirms(stage: Stage) -> None:
-    """Bodies of all sizes, some with headers, on a channel without confirms; then it is closed."""
+    """Bodies of all sizes, some with headers, on a channel without confirms, by exchanges of every type and by the one
+    without a name; then it is closed."""
     exchange, channel = stage.exchange(), stage.channel()
+    for kind in ("direct", "topic", "headers"):
+        if kind == "direct" or stage.offers(f"{kind} exchange"):
+            channel.publish("key", exchange=stage.exchange(kind=kind), mandatory=True)
+    channel.publish(stage.recorder.private_name(), mandatory=True)
     for body in (b"", b"one", bytes(5000)):
         channel.publish("key", exchange=exchange, mandatory=True, body=body)
         channel.publish("key", exchange=exchange, mandatory=True, body=body, properties={"headers": []})

@@ -120,8 +120,12 @@ def test_the_default_exchange_is_not_bound(stage: Stage) -> None:
 @rule("BIND-007", queue_types=CLASSIC)
 @pytest.mark.parametrize("how", ENDS)
 def test_bindings_go_with_what_they_bind(stage: Stage, how: str) -> None:
-    """A queue ends and is declared anew, then an exchange; a message is published to the exchange each time."""
+    """A queue ends and is declared anew, then an exchange; a message is published to the exchange each time, and
+    at last to another one that had led there."""
     exchange, channel = declared(stage), confirming(stage)
+    source = declared(stage, "fanout") if stage.offers("exchange.bind") else ""
+    if source:
+        stage.bind_exchange(exchange, source)
 
     def bind(queue: str) -> None:
         stage.backstage(queue).bind(queue, exchange, "key")
@@ -140,6 +144,10 @@ def test_bindings_go_with_what_they_bind(stage: Stage, how: str) -> None:
     stage.quiesce()
     channel.publish("key", exchange=exchange)
     stage.quiesce()
+    if source:
+        stage.bind(queue, exchange, "key")
+        channel.publish("key", exchange=source)
+        stage.quiesce()
 
 
 @rule("BIND-008", queue_types=CLASSIC)

@@ -38,12 +38,16 @@ def test_unbinding_the_last_queue(stage: Stage) -> None:
 
 @rule("BIND-016", queue_types=CLASSIC)
 def test_long_keys(stage: Stage) -> None:
-    """As many octets as there can be, of letters that are one octet and of such that are two; a message for each."""
+    """As many octets as there can be, of letters that are one octet and of such that are two; a message for each, by
+    way of another exchange where those can be bound."""
     queue, exchange, channel = stage.queue(), declared(stage), confirming(stage)
+    source = declared(stage) if stage.offers("exchange.bind") else ""
     for key in ("k" * SHORT_STRING, "ü" * (SHORT_STRING // 2)):
         channel.bind(queue, exchange, key)
+        if source:
+            channel.bind_exchange(exchange, source, key)
         stage.quiesce()
-        channel.publish(key, exchange=exchange)
+        channel.publish(key, exchange=source or exchange)
         stage.quiesce()
 
 

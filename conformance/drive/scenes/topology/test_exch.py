@@ -117,12 +117,19 @@ def test_two_exchanges_are_always_there(stage: Stage) -> None:
 
 @rule("EXCH-008", queue_types=CLASSIC)
 def test_reserved_names_of_exchanges(stage: Stage) -> None:
-    """Two names that nobody has declared, and then looked for: nothing was made."""
+    """Two names that nobody has declared: one is looked for before and afterwards, for nothing was made."""
     for kind in ("direct", "fanout"):
         channel, exchange = stage.channel(), "amq." + stage.recorder.private_name()
         stage.belongings.exchanges[exchange] = None
+        if kind == "fanout":
+            channel.find_exchange(exchange)
+            reopen(stage, channel)
         channel.declare_exchange(exchange, kind)
         stage.quiesce()
+        if kind == "fanout" and channel.state != "open":
+            reopen(stage, channel)
+            channel.find_exchange(exchange)
+            stage.quiesce()
 
 
 @rule("EXCH-009", queue_types=CLASSIC)
@@ -220,11 +227,16 @@ def test_internal_exchanges_take_no_publish(stage: Stage) -> None:
 
 @rule("EXCH-014", queue_types=CLASSIC)
 def test_unknown_types(stage: Stage) -> None:
-    """Of no standard type; each on a connection of its own."""
+    """Of no standard type; each on a connection of its own. They are looked for before and afterwards, for nothing was
+    made."""
     for number, kind in enumerate(("amqpconf", "Direct", "fan-out")):
         channel, exchange = stage.channel(connection=stage.connect(f"other{number}")), stage.recorder.private_name()
+        stage.channel().find_exchange(exchange)
+        stage.quiesce()
         stage.belongings.exchanges[exchange] = None
         channel.declare_exchange(exchange, kind)
+        stage.quiesce()
+        stage.channel().find_exchange(exchange)
         stage.quiesce()
 
 

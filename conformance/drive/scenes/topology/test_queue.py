@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codec import Method, values
+from codec import Method
 from codec import methods as m
 from conformance.drive.around import wait
 from conformance.drive.channel import Channel
@@ -95,57 +95,6 @@ def test_queues_are_found_by_name(stage: Stage) -> None:
         stage.quiesce()
 
 
-@rule("QUEUE-003")
-def test_the_same_queue_again(stage: Stage) -> None:
-    """With messages in it, which are still there: on this connection and on another. A limit comes in one octet, and in
-    eight."""
-    queue = stocked(stage, 2)
-    for channel in (stage.channel(), elsewhere(stage)):
-        channel.declare(queue, arguments=typed(stage))
-        stage.quiesce()
-    stage.fetch(stage.channel(), queue, 2)
-    if stage.offers(LENGTH):
-        limited, channel, given = stage.queue({LENGTH: 10}), stage.channel(), values.table(typed(stage))
-        for letter in ("b", "l"):
-            arguments = [*given, (LENGTH, letter, 10)]
-            channel.send(m.QueueDeclare(channel.number, queue=limited, durable=True, arguments=arguments))
-            stage.quiesce()
-
-
-@rule("QUEUE-004", queue_types=CLASSIC)
-def test_other_flags_of_a_queue(stage: Stage) -> None:
-    """A durable queue as a transient one, and with auto-delete; then as it is."""
-    queue, channel = stage.queue(), stage.channel()
-    channel.declare(queue, durable=False, arguments=typed(stage))
-    reopen(stage, channel)
-    channel.declare(queue, auto_delete=True, arguments=typed(stage))
-    reopen(stage, channel)
-    channel.declare(queue, arguments=typed(stage))
-    stage.quiesce()
-
-
-@rule("QUEUE-005", queue_types=CLASSIC)
-def test_other_arguments(stage: Stage) -> None:
-    """A limit that is another one, that is left out, and that is new."""
-    limited, free = stage.queue({LENGTH: 10}), stage.queue()
-    for queue, arguments in ((limited, {LENGTH: 11}), (limited, {}), (free, {LENGTH: 10})):
-        stage.channel().declare(queue, arguments=typed(stage, **arguments))
-        stage.quiesce()
-    stage.channel().declare(limited, arguments=typed(stage, **{LENGTH: 10}))
-    stage.quiesce()
-
-
-@rule("QUEUE-006", queue_types=CLASSIC)
-def test_exclusive_or_not(stage: Stage) -> None:
-    """An exclusive queue as a shared one, by its own connection; a shared one as an exclusive one."""
-    queue, owner = owned(stage)
-    owner.declare(queue, durable=False, arguments=typed(stage))
-    stage.quiesce()
-    shared, channel = stage.queue(), stage.channel()
-    channel.declare(shared, exclusive=True, arguments=typed(stage))
-    stage.quiesce()
-
-
 @rule("QUEUE-007", queue_types=CLASSIC)
 def test_exclusive_queues_are_locked(stage: Stage) -> None:
     """Its own connection uses the queue by another channel than the one that declared it; then another connection does,
@@ -208,11 +157,27 @@ def test_exclusive_queues_go_with_their_connection(stage: Stage) -> None:
 
 @rule("QUEUE-009")
 def test_reserved_names_of_queues(stage: Stage) -> None:
-    """Names that nobody has declared."""
-    channel, queue = stage.channel(), "amq." + stage.recorder.private_name()
-    stage.belongings.queues[queue] = channel.connection
+    """Names that nobody has declared: one is looked for before and afterwards, for nothing was made."""
+    channel, (queue, sought) = stage.channel(), ["amq." + stage.recorder.private_name() for _ in "12"]
+    stage.belongings.queues.update(dict.fromkeys((queue, sought), channel.connection))
     channel.declare(queue, arguments=typed(stage))
     stage.quiesce()
+    seeker = elsewhere(stage)
+    seeker.declare(sought, passive=True)
+    reopen(stage, seeker)
+    seeker.declare(sought, arguments=typed(stage))
+    if _refused(stage, seeker):
+        seeker.declare(sought, passive=True)
+        stage.quiesce()
+
+
+def _refused(stage: Stage, channel: Channel) -> bool:
+    """Has the broker closed the channel? Then it is open again."""
+    stage.quiesce()
+    if channel.state == "open":
+        return False
+    reopen(stage, channel)
+    return True
 
 
 @rule("QUEUE-010", queue_types=CLASSIC)
@@ -237,7 +202,8 @@ def test_answers_name_the_queue(stage: Stage) -> None:
 
 @rule("QUEUE-012", queue_types=CLASSIC)
 def test_queues_in_use_are_spared(stage: Stage) -> None:
-    """A consumer of the same connection, and one of another; the queue is there afterwards."""
+    """A consumer of the same connection, and one of another; the queue is there afterwards. Once both conditions are
+    made."""
     for consumer in (stage.channel(), elsewhere(stage)):
         queue, channel = stage.queue(), stage.channel()
         consumer.consume(queue)
@@ -246,18 +212,24 @@ def test_queues_in_use_are_spared(stage: Stage) -> None:
         reopen(stage, channel)
         channel.declare(queue, passive=True)
         stage.quiesce()
+    queue, channel = stage.queue(), stage.channel()
+    channel.consume(queue)
+    stage.quiesce()
+    delete_if(channel, queue, unused=True, empty=True)
+    stage.quiesce()
 
 
 @rule("QUEUE-013", queue_types=CLASSIC)
 def test_queues_with_messages_are_spared(stage: Stage) -> None:
-    """The queue is there afterwards, with its messages. All of them may have been given back."""
+    """The queue is there afterwards, with its messages. All of them may have been given back, and both conditions be
+    made."""
     for returned in (False, True):
         queue, channel = stocked(stage, 3 if returned else 2), stage.channel()
         if returned:
             for tag in stage.fetch(channel, queue, 3):
                 channel.reject(tag, requeue=True)
             stage.fetch(channel, queue, no_ack=True)
-        channel.send(m.QueueDelete(channel.number, queue=queue, if_empty=True))
+        delete_if(channel, queue, unused=returned, empty=True)
         reopen(stage, channel)
         channel.declare(queue, passive=True)
         stage.quiesce()
@@ -277,8 +249,9 @@ def test_missing_queues_are_not_purged(stage: Stage) -> None:
 
 @rule("QUEUE-015", queue_types=CLASSIC)
 def test_the_last_queue_of_the_channel(stage: Stage) -> None:
-    """Each method with the empty name, where only another channel has declared a queue; then on that one; and on one
-    that has declared it with nowait. A binding of it without a key has its name for one."""
+    """Each method with the empty name, where only another channel has declared a queue; then on that one; on one that
+    has declared a queue whose name the broker chose; and on one that has declared it with nowait. A binding of it
+    without a key has its name for one."""
     exchange, queue = stage.exchange(kind="direct"), stage.queue()
     channel, idle = stage.channel(), stage.channel()
     channel.declare(queue, passive=True)
@@ -292,6 +265,12 @@ def test_the_last_queue_of_the_channel(stage: Stage) -> None:
     stage.quiesce()
     for method in _by_last_name(channel, exchange):
         channel.send(method)
+        stage.quiesce()
+    named = stage.channel()
+    named.declare("", durable=False, exclusive=True)
+    stage.quiesce()
+    for method in _by_last_name(named, exchange):
+        named.send(method)
         stage.quiesce()
     quiet = stage.channel()
     quiet.declare(queue, passive=True, no_wait=True)

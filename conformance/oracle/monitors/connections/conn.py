@@ -205,7 +205,7 @@ def too_large(fact: Unlawful, notes: Notes) -> None:
         notes.find("CONN-013", fact.event, fact.allowed, fact.found)
 
 
-@follows("basic.deliver", "basic.get-ok", rules=("CONN-013",))
+@follows("basic.deliver", "basic.get-ok", "basic.return", rules=("CONN-013",))
 def cut_to_size(fact: Passed, notes: Notes) -> None:
     """A body that would have fitted into what the broker had offered, and does not fit into what was agreed."""
     handshake, size = fact.connection.handshake, fact.event.body_size or 0

@@ -107,7 +107,8 @@ def reserved(asked: Asked) -> bool | None:
     if name in PREDECLARED:
         others = other_type, other_durability, other_flags, other_alternate
         return None if any(other(asked) for other in others) else False
-    return None if name.startswith(OF_THE_BROKER) or asked.exchange_there() is not None else True
+    known = asked.exchange_there() is not False and asked.exchange() is not None
+    return None if name.startswith(OF_THE_BROKER) or known else True
 
 
 @refuses(
@@ -207,31 +208,48 @@ def removed(asked: Asked) -> bool:
 
 @dataclass(slots=True)
 class Unknown:
-    """Declarations of types that nobody knows, each with its type."""
+    """Declarations of types that nobody knows, each with its type; what was certainly not there then; refused ones of
+    those; and who looks for these."""
 
     asked: dict[int, str] = field(default_factory=dict)
+    new: dict[int, tuple[str, str]] = field(default_factory=dict)
+    refused: dict[tuple[str, str], int] = field(default_factory=dict)
+    looked: dict[int, int] = field(default_factory=dict)
 
 
 @follows("exchange.declare")
 def of_a_type(fact: Passed, notes: Notes) -> None:
     """The client declares an exchange of a type that is neither standard nor begins with x-."""
-    event = fact.event
-    kind = str(event.args.get("type") or "")
-    if event.direction != TO_BROKER or event.has("passive") or kind in STANDARD_TYPES or kind.startswith("x-"):
+    event, memory = fact.event, notes.memory(Unknown)
+    kind, name = str(event.args.get("type") or ""), (fact.connection.vhost, event.exchange or "")
+    if event.direction != TO_BROKER:
         return
-    if kind and event.exchange and not event.exchange.startswith(PREFIX):
-        asked = notes.memory(Unknown).asked
-        asked[event.seq] = kind
-        if len(asked) > MOST:
-            del asked[next(iter(asked))]
+    if event.has("passive"):
+        if name in memory.refused:
+            memory.looked[event.seq] = memory.refused[name]
+        return
+    memory.refused.pop(name, None)
+    if kind in STANDARD_TYPES or kind.startswith("x-") or not kind or not name[1] or name[1].startswith(PREFIX):
+        return
+    memory.asked[event.seq] = kind
+    channel = fact.connection.channels.get(event.channel)
+    if channel is not None and Asked(fact.topology, channel, event, notes.profile).exchange_there() is False:
+        memory.new[event.seq] = name
+    for table in (memory.asked, memory.new, memory.looked):
+        if len(table) > MOST:
+            del table[next(iter(table))]
 
 
 @judges(Answered, TYPES)
 def of_any_type(fact: Answered, notes: Notes) -> None:
     """It is made all the same."""
-    kind = notes.memory(Unknown).asked.pop(fact.request.seq, None)
+    memory = notes.memory(Unknown)
+    kind, refused = memory.asked.pop(fact.request.seq, None), memory.looked.pop(fact.request.seq, 0)
     if kind is not None:
         notes.find(TYPES, fact.event, f"no exchange of the type {kind!r}", fact.event.method, fact.request.seq)
+    elif refused:
+        allowed = "channel.close 404: the declaration of the exchange was refused for its type"
+        notes.find(TYPES, fact.event, allowed, fact.event.method, refused, fact.request.seq)
 
 
 @judges(ClosedUnasked, TYPES)
@@ -249,8 +267,11 @@ def type_costs_all(fact: ConnectionFailed, notes: Notes) -> None:
 
 
 def _type_refused(pending: list[Request], event: Event, notes: Notes) -> None:
-    asked = notes.memory(Unknown).asked
-    for request in pending if asked else ():
+    memory = notes.memory(Unknown)
+    for request in pending if memory.asked else ():
         named = ids_of(event) == (request.class_id, request.method_id)
-        if named and asked.pop(request.seq, None) is not None and event.args.get("reply_code") in REFUSALS:
+        if named and memory.asked.pop(request.seq, None) is not None and event.args.get("reply_code") in REFUSALS:
             notes.exercise(TYPES)
+            name = memory.new.pop(request.seq, None)
+            if name is not None:
+                memory.refused[name] = request.seq

@@ -52,7 +52,13 @@ def long_name(asked: Asked) -> bool:
     return (not name.isascii() or lengthy(name)) and name.isprintable() and unheard_of(asked)
 
 
-@refuses(TOLD, "queue.declare", code=404, what="a passive declaration of a queue of a long name that does not exist")
+@refuses(
+    TOLD,
+    "queue.declare",
+    code=404,
+    also=(406,),
+    what="a passive declaration of a queue of a long name that does not exist",
+)
 def told(asked: Asked) -> bool | None:
     """Is there no such queue?"""
     passive = asked.event.has("passive") and not asked.event.has("no_wait")
@@ -69,7 +75,7 @@ def exchange_name(asked: Asked) -> bool:
     return plain and not event.has("passive") and asked.exchange_there() is False
 
 
-@grants(KEY, "queue.bind")
+@grants(KEY, "queue.bind", "exchange.bind")
 def long_key(asked: Asked) -> bool:
     """It is longer than names may be, and there is no such binding yet."""
     return lengthy(asked.event.routing_key or "") and bound(asked)

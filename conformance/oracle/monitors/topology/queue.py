@@ -29,6 +29,7 @@ OTHER_ARGUMENTS, OTHER_OWNER, LOCKED, ORPHANED = "QUEUE-005", "QUEUE-006", "QUEU
 RESERVED, CHOSEN, NAMED, IN_USE = "QUEUE-009", "QUEUE-010", "QUEUE-011", "QUEUE-012"
 NOT_EMPTY, GONE, LAST, SENSELESS = "QUEUE-013", "QUEUE-014", "QUEUE-015", "QUEUE-016"
 REMOVED, NO_MORE, SPARED, COUNTED, UNUSED = "QUEUE-017", "QUEUE-018", "QUEUE-019", "QUEUE-020", "QUEUE-021"
+OTHER_END = "QUEUE-037"
 DECLARE = "queue.declare"
 USES = DECLARE, "queue.bind", "queue.purge", "queue.delete", "basic.get", "basic.consume"
 COMPARED = (
@@ -113,15 +114,20 @@ def other_owner(asked: Asked) -> bool | None:
 
 @refuses(OTHER_FLAGS, DECLARE, code=406, what="a declaration with other flags")
 def other_flags(asked: Asked) -> bool | None:
-    """Is it durable, or deleted by itself, where the client says otherwise?"""
-    flags = asked.event.has("durable"), asked.event.has("auto_delete")
+    """Is it durable where the client says otherwise?"""
 
     def other(queue: NamedQueue) -> bool | None:
-        if (queue.durable, queue.auto_delete) == flags:
+        if queue.durable == asked.event.has("durable"):
             return False
-        return None if queue.owner is not None and queue.auto_delete == flags[1] else True
+        return None if queue.owner is not None else True
 
     return _differs(asked, other)
+
+
+@refuses(OTHER_END, DECLARE, code=406, what="a declaration with another auto-delete")
+def other_end(asked: Asked) -> bool | None:
+    """Is it deleted by itself where the client says otherwise?"""
+    return _differs(asked, lambda queue: queue.auto_delete != asked.event.has("auto_delete"))
 
 
 @refuses(OTHER_ARGUMENTS, DECLARE, code=406, what="a declaration with other arguments")
@@ -154,7 +160,7 @@ def reserved(asked: Asked) -> bool | None:
     """Is it a name that clients may not choose? Brokers do not agree about those that are there already."""
     if _passive(asked) or not (asked.event.queue or "").startswith(PREFIX):
         return False
-    return True if asked.queue() is None else None
+    return True if asked.queue() is None else absent(asked.queue_there()) or None
 
 
 @refuses(SENSELESS, DECLARE, code=406, what="a declaration with a limit or a time that makes no sense")

@@ -55,6 +55,7 @@ BROKEN = [
     ("CHAN-009", "@open 1 \n 0 > open \n - deadline replies"),
 ]
 LAWFUL = {
+    "one channel too many takes too much": THIRD + "0 < kicked 506 0 0 RESOURCE_ERROR",
     "a get of no queue costs the connection": RENEWED + "1 > get \n 0 < kicked 530 60 70 NOT_ALLOWED",
     "the broker closes the channel before it reads the second open": "@queue q \n @consume 1 q c1 \n 1 > open \n"
     "1 < closed 406 0 0 PRECONDITION_FAILED",

@@ -17,6 +17,10 @@ FORMER = ANEW + "90 < declare-ok q \n 1 > publish any m1 exchange=x \n 1 < ack 1
 DELETED = "90 > unexchange x \n 90 < unexchange-ok \n 90 > exchange x \n 90 < exchange-ok \n"
 OLD = "@confirming 1 \n @queue q \n @exchange x q \n" + DELETED + "1 > publish any m1 exchange=x \n 1 < ack 1 \n"
 OTHER_END = OLD + "@open 2 \n 2 > get q \n"
+LED = "@confirming 1 \n @queue q \n @exchange y \n @exchange x q \n 90 > bind-exchange x y \n 90 < bind-exchange-ok \n"
+LED += (
+    DELETED + "90 > bind q x \n 90 < bind-ok \n 1 > publish any m1 exchange=y \n 1 < ack 1 \n @open 2 \n 2 > get q \n"
+)
 IDLE = "@confirming 1 \n @open 2 \n @open 3 \n 2 > declare q auto_delete \n 2 < declare-ok q \n @exchange x q \n"
 IDLE += "2 > consume q c1 \n 2 < consume-ok c1 \n {} 3 > declare q passive \n {}"
 CANCELLED, CLOSED = "2 > cancel c1 \n 2 < cancel-ok c1 \n", "2 > close \n 2 < close-ok \n"
@@ -47,6 +51,7 @@ BROKEN = [
     ("BIND-006", THERE + "1 > bind q \n 1 < bind-ok"),
     ("BIND-007", FORMER + "2 < get-ok 1 m1 q"),
     ("BIND-007", OTHER_END + "2 < get-ok 1 m1 q"),
+    ("BIND-007", LED + "2 < get-ok 1 m1 q"),
     *(
         ("BIND-007", IDLE.format(ends, NOT_THERE) + NEXT + "4 < get-ok 1 m1 q")
         for ends in (CANCELLED, CLOSED, MISTAKEN)

@@ -19,6 +19,15 @@ UNBOUND, WAIT = AUTO + "1 > unbind q x key \n 1 < unbind-ok \n", "- wait 2 \n"
 INTERNAL = "@open 1 \n 1 > exchange x direct internal \n 1 < exchange-ok \n 1 > publish any m1 exchange=x \n"
 ALTERNATE = "@open 1 \n 1 > exchange x direct alternate-exchange=a \n 1 < exchange-ok \n"
 ODD = "@open 1 \n 1 > exchange x odd \n"
+ABSENT = "@open 1 \n 1 > exchange x direct passive \n" + NOT_FOUND + "1 > closed-ok \n 1 > open \n 1 < open-ok \n"
+MADE = ABSENT + "1 > exchange x odd \n 1 < closed 406 40 10 unknown type \n 1 > closed-ok \n 1 > open \n 1 < open-ok \n"
+MADE += "1 > exchange x direct passive \n"
+RESERVED = (
+    ABSENT.replace(" x ", " amq.mine ")
+    + "1 > exchange amq.mine \n"
+    + REFUSED
+    + "1 > closed-ok \n 1 > open \n 1 < open-ok \n"
+)
 SOUND = {
     "EXCH-001": GONE + FIND + NOT_FOUND,
     "EXCH-002": X + "1 > exchange x fanout \n" + UNEQUAL,
@@ -40,6 +49,8 @@ SOUND = {
     "EXCH-018": USED + "1 > unexchange x \n 1 < unexchange-ok",
 }
 BROKEN = [
+    ("EXCH-014", MADE + "1 < exchange-ok"),
+    ("EXCH-001", RESERVED + "1 > exchange amq.mine direct passive \n 1 < exchange-ok"),
     ("EXCH-002", X + "1 > exchange x direct durable \n 0 < kicked 530 40 10 NOT_ALLOWED"),
     ("EXCH-002", X + "1 > exchange x fanout \n 0 < kicked 406 40 10 PRECONDITION_FAILED"),
     ("EXCH-014", ODD + "1 < exchange-ok"),

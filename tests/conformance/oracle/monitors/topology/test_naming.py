@@ -53,6 +53,7 @@ BROKEN = [
     ("BIND-016", KEY + "1 < closed 406 50 20 PRECONDITION_FAILED"),
 ]
 LAWFUL = {
+    "a long name is refused for its length": MISSING + "1 < closed 406 50 10 PRECONDITION_FAILED",
     "an unbinding that fails costs the connection": BOUND
     + "@open 2 \n 2 > unbind - x k \n 0 < kicked 404 50 50 NOT_FOUND",
     "somebody may have declared it": f"@open 1 \n 1 > declare {PLAIN} durable \n" + UNEQUAL,

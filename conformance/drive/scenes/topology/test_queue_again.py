@@ -1,0 +1,92 @@
+"""QUEUE: queues declared again, in the same way and in another."""
+
+from __future__ import annotations
+
+from codec import methods as m
+from codec import values
+from conformance.drive.scenes.marks import rule
+from conformance.drive.scenes.props import reopen, stocked
+from conformance.drive.scenes.topology.test_exch import CLASSIC
+from conformance.drive.scenes.topology.test_queue import DEAD_KEY, DEAD_LETTERS, LENGTH, elsewhere, owned, typed
+from conformance.drive.stage import Stage
+
+OTHERS: tuple[tuple[str, object, object], ...] = (
+    ("x-max-length-bytes", 1000, 2000),
+    ("x-message-ttl", 600_000, 700_000),
+    ("x-expires", 600_000, 700_000),
+    ("x-overflow", "drop-head", "reject-publish"),
+    (DEAD_LETTERS, "amq.fanout", "amq.direct"),
+    (DEAD_KEY, "red", "blue"),
+)
+"""Arguments that must be the same, and two values for each."""
+
+
+@rule("QUEUE-003")
+def test_the_same_queue_again(stage: Stage) -> None:
+    """With messages in it, which are still there: on this connection and on another. A limit comes in one octet, and in
+    eight."""
+    queue = stocked(stage, 2)
+    for channel in (stage.channel(), elsewhere(stage)):
+        channel.declare(queue, arguments=typed(stage))
+        stage.quiesce()
+    stage.fetch(stage.channel(), queue, 2)
+    if stage.offers(LENGTH):
+        limited, channel, given = stage.queue({LENGTH: 10}), stage.channel(), values.table(typed(stage))
+        for letter in ("b", "l"):
+            arguments = [*given, (LENGTH, letter, 10)]
+            channel.send(m.QueueDeclare(channel.number, queue=limited, durable=True, arguments=arguments))
+            stage.quiesce()
+
+
+@rule("QUEUE-004", queue_types=CLASSIC)
+def test_other_flags_of_a_queue(stage: Stage) -> None:
+    """A durable queue as a transient one, and a transient one as a durable one; then as they are."""
+    transient = stage.recorder.private_name()
+    stage.belongings.queues[transient] = stage.connection
+    stage.channel().declare(transient, durable=False, exclusive=False, arguments=typed(stage))
+    stage.quiesce()
+    for queue, durable in ((stage.queue(), True), (transient, False)):
+        channel = stage.channel()
+        channel.declare(queue, durable=not durable, arguments=typed(stage))
+        reopen(stage, channel)
+        channel.declare(queue, durable=durable, arguments=typed(stage))
+        stage.quiesce()
+
+
+@rule("QUEUE-037", queue_types=CLASSIC)
+def test_another_auto_delete(stage: Stage) -> None:
+    """Where the queue has it not, and where it has it; then as they are."""
+    for queue, auto_delete in ((stage.queue(), False), (stage.queue(auto_delete=True), True)):
+        channel = stage.channel()
+        channel.declare(queue, auto_delete=not auto_delete, arguments=typed(stage))
+        reopen(stage, channel)
+        channel.declare(queue, auto_delete=auto_delete, arguments=typed(stage))
+        stage.quiesce()
+
+
+@rule("QUEUE-005", queue_types=CLASSIC)
+def test_other_arguments(stage: Stage) -> None:
+    """A limit that is another one, that is left out, and that is new; and each other argument with another value."""
+    limited, free = stage.queue({LENGTH: 10}), stage.queue()
+    for queue, arguments in ((limited, {LENGTH: 11}), (limited, {}), (free, {LENGTH: 10})):
+        stage.channel().declare(queue, arguments=typed(stage, **arguments))
+        stage.quiesce()
+    stage.channel().declare(limited, arguments=typed(stage, **{LENGTH: 10}))
+    stage.quiesce()
+    for name, one, other in OTHERS:
+        beside = {DEAD_LETTERS: "amq.fanout"} if name == DEAD_KEY else {}
+        if all(stage.offers(argument) for argument in (name, *beside)):
+            queue = stage.queue({**beside, name: one})
+            stage.channel().declare(queue, arguments=typed(stage, **{**beside, name: other}))
+            stage.quiesce()
+
+
+@rule("QUEUE-006", queue_types=CLASSIC)
+def test_exclusive_or_not(stage: Stage) -> None:
+    """An exclusive queue as a shared one, by its own connection; a shared one as an exclusive one."""
+    queue, owner = owned(stage)
+    owner.declare(queue, durable=False, arguments=typed(stage))
+    stage.quiesce()
+    shared, channel = stage.queue(), stage.channel()
+    channel.declare(shared, exclusive=True, arguments=typed(stage))
+    stage.quiesce()

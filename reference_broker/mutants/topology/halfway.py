@@ -1,0 +1,167 @@
+"""Names and routes, right in most cases: one argument, condition, type or end of a queue that was not thought of."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+from codec import methods as m
+from reference_broker.channel import Channel
+from reference_broker.errors import AmqpException, ChannelException, precondition
+from reference_broker.message import Message
+from reference_broker.mutants.kinds import changes, memory, replaces
+from reference_broker.mutants.topology.binding import Handle, handling
+from reference_broker.parts import Parts
+from reference_broker.prefetch import Consumer
+from reference_broker.queue import Queue
+from reference_broker.routing import Binding, Direct, Exchange
+from reference_broker.topology import declared
+from reference_broker.vhost import VirtualHost
+
+USUAL = 127
+
+# -- queues
+
+
+def _not_compared(argument: str) -> None:
+    """This one is taken from the queue that is there."""
+
+    @handling((m.QueueDeclare,), f"halfway.{argument}-not-compared", f"{argument} is not compared", "QUEUE-005")
+    def declare(channel: Channel, method: m.QueueDeclare, below: Handle) -> None:
+        present = channel.vhost.queues.get(method.queue)
+        if present is not None and not method.passive:
+            method = copy(method)
+            method.arguments = [one for one in method.arguments if one[0] != argument]
+            method.arguments += [one for one in present.table if one[0] == argument]
+        below(channel, method)
+
+
+for _argument in ("x-message-ttl", "x-overflow", "x-dead-letter-exchange", "x-dead-letter-routing-key"):
+    _not_compared(_argument)
+
+
+def _alone(name: str, first: str, other: str, rule: str) -> None:
+    """Of two conditions this one counts alone."""
+
+    @handling((m.QueueDelete,), name, f"{other} is not looked at beside {first}", rule)
+    def delete(channel: Channel, method: m.QueueDelete, below: Handle) -> None:
+        if getattr(method, first):
+            setattr(method, other, False)
+        below(channel, method)
+
+
+_alone("halfway.if-unused-alone", "if_unused", "if_empty", "QUEUE-013")
+_alone("halfway.if-empty-alone", "if_empty", "if_unused", "QUEUE-012")
+
+
+@handling((m.QueueDeclare,), "halfway.chosen-not-last", "the empty name stands for no chosen name", "QUEUE-015")
+def chosen_not_last(channel: Channel, method: m.QueueDeclare, below: Handle) -> None:
+    before, chosen = channel.last_queue, not method.queue
+    below(channel, method)
+    if chosen:
+        channel.last_queue = before
+
+
+@handling((m.QueueDeclare,), "halfway.reserved-queue-made", "a reserved queue is refused, and made", "QUEUE-001")
+def reserved_queue_made(channel: Channel, method: m.QueueDeclare, below: Handle) -> None:
+    try:
+        below(channel, method)
+    except ChannelException:
+        name, queues = method.queue, channel.vhost.queues
+        if not method.passive and name.startswith("amq.") and name not in queues:
+            made = copy(method)
+            made.queue = f"x{name}"
+            queue = declared(channel, made)
+            queue.name = name
+            queues[name] = queues.pop(made.queue)
+        raise
+
+
+# -- exchanges
+
+
+@handling((m.ExchangeDeclare,), "halfway.reserved-made", "a reserved exchange is refused, and made", "EXCH-001")
+def reserved_made(channel: Channel, method: m.ExchangeDeclare, below: Handle) -> None:
+    try:
+        below(channel, method)
+    except AmqpException:
+        if method.exchange.startswith("amq."):
+            _make(channel, method)
+        raise
+
+
+@handling((m.ExchangeDeclare,), "halfway.unknown-type-made", "an unknown type is refused, and made", "EXCH-014")
+def unknown_type_made(channel: Channel, method: m.ExchangeDeclare, below: Handle) -> None:
+    try:
+        below(channel, method)
+    except AmqpException:
+        if method.exchange and not method.exchange.startswith("amq."):
+            _make(channel, method)
+        raise
+
+
+def _make(channel: Channel, method: m.ExchangeDeclare) -> None:
+    if not method.passive and method.exchange not in channel.vhost.exchanges:
+        channel.vhost.add_exchange(Direct(method.exchange, method.durable, method.auto_delete, method.internal, []))
+
+
+@changes(
+    "halfway.auto-delete-not-by-auto-delete",
+    "an auto-delete exchange stays when its last queue goes with its last consumer",
+    "EXCH-010",
+)
+def auto_delete_not_by_auto_delete(parts: Parts) -> None:
+    leave, below = parts.queue.leave, parts.vhost
+
+    def leaves(self: Queue, consumer: Consumer) -> None:
+        leaving: list[Queue] = memory(self.vhost, "leaving", list)
+        leaving.append(self)
+        leave(self, consumer)
+        leaving.pop()
+
+    def drop_binding(self: VirtualHost, binding: Binding) -> None:
+        source, before = binding.source, binding.source.auto_delete
+        source.auto_delete = before and not memory(self, "leaving", list)
+        below.drop_binding(self, binding)
+        source.auto_delete = before
+
+    parts.override("queue", leave=leaves)
+    parts.override("vhost", drop_binding=drop_binding)
+
+
+# -- bindings
+
+
+@changes("halfway.outlives-destination", "bindings stay where the exchange that they lead to is deleted", "BIND-007")
+def outlives_destination(parts: Parts) -> None:
+    below = parts.vhost
+
+    def delete_exchange(self: VirtualHost, exchange: Exchange) -> None:
+        memory(self, "leading", dict)[exchange.name] = list(self.bound_to.get(exchange, ()))
+        below.delete_exchange(self, exchange)
+
+    def add_exchange(self: VirtualHost, exchange: Exchange) -> None:
+        below.add_exchange(self, exchange)
+        for old in memory(self, "leading", dict).pop(exchange.name, ()):
+            source = self.exchanges.get(old.source.name)
+            if source is not None:
+                self.bind(source, exchange, old.key, [])
+
+    parts.override("vhost", delete_exchange=delete_exchange, add_exchange=add_exchange)
+
+
+@handling((m.ExchangeBind,), "halfway.short-keys-between", "keys between exchanges have 127 octets at most", "BIND-016")
+def short_keys_between(channel: Channel, method: m.ExchangeBind, below: Handle) -> None:
+    if len(method.routing_key.encode()) > USUAL:
+        raise precondition("the key is too long")
+    below(channel, method)
+
+
+# -- mandatory publishes
+
+
+@replaces("channel.publish", "halfway.mandatory-by-type", "mandatory counts at direct and fanout alone", "RETURN-001")
+def mandatory_by_type(self: Channel, exchange: str, message: Message, mandatory: bool) -> bool:
+    found: Any = self.vhost.exchanges.get(exchange)
+    counts = found is None or found.TYPE in ("direct", "fanout")
+    return Channel.publish(self, exchange, message, mandatory and counts)
