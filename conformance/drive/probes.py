@@ -7,8 +7,8 @@ about the feature still use it, and all other scenes do without it. A queue type
 refuses a type that does not exist.
 
 Some brokers let no client in that announces more than it must. They are asked with less, and the suite keeps what
-works. Who announces that it lacks a feature lacks it, unless the answer shows the contrary; and an argument that nobody
-has to know must be announced.
+works. Who announces that it lacks a feature lacks it, unless the answer shows the contrary; who announces that it has
+one does not refuse it lawfully; and an argument that nobody has to know must be announced.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from conformance.drive.drivers.target import Target
 from conformance.history.events import Event
 
 OFFERED, REFUSED, WRONG, SILENT, LOST = "offered", "refused", "refused wrongly", "no answer", "connection lost"
-LEAST, FAILURE = 400, 541
+LEAST, ACCESS_REFUSED, FAILURE = 400, 403, 541
 """From this reply code on a close says what was wrong with a method, by whichever code; and it says with this one that
 the broker has failed."""
 NOBODY = "amqpconf-no-such-type"
@@ -100,6 +100,8 @@ class Inquiry:
         capability = CAPABILITIES.get(answer.feature, "")
         said = self._capabilities.get(capability)
         lacks = said is False or (said is None and answer.feature in ANNOUNCED)
+        if said is True and answer.state == REFUSED:
+            return Answer(answer.feature, WRONG, f"{answer.words}, although the broker announces {capability}")
         if not lacks or (answer.state == OFFERED and answer.feature not in UNSHOWN):
             return answer
         return Answer(answer.feature, REFUSED, f"the broker announces no {capability}")
@@ -119,14 +121,28 @@ class Inquiry:
             if answer.state == OFFERED:
                 return
         if answer.state != OFFERED:
+            layer, advice = self._advice(answer)
             raise Unreachable(
-                "rights",
+                layer,
                 (
                     f"{self._target.address} lets the user {self._target.user!r} in, but a queue cannot be declared, "
-                    f"filled and emptied: {answer.words}. The user needs the rights to configure, write and read "
-                    "queues named amqpconf.*; amqp-conformance doctor URL tells more."
+                    f"filled and emptied: {answer.words}. {advice}"
                 ),
             )
+
+    def _advice(self, answer: Answer) -> tuple[str, str]:
+        """The layer that fails where every history must begin, and what to do: only who refuses access speaks of
+        rights. Raises Unreachable where nobody listens any more."""
+        if answer.state == REFUSED and f" {ACCESS_REFUSED} " in answer.words:
+            return "rights", (
+                "The user needs the rights to configure, write and read queues named amqpconf.*; amqp-conformance "
+                "doctor URL tells more."
+            )
+        if answer.state == SILENT:
+            return "queues", "Check whether the broker hangs, is overloaded, or is blocked by an alarm."
+        if answer.state == LOST:
+            self._ask("a queue with a message", (m.ChannelOpen(2),), "channel.open-ok")
+        return "queues", "Every check needs that. See the broker's log for the reason."
 
     def _methods(self) -> Iterator[Answer]:
         for feature, method in METHODS.items():

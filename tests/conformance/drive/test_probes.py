@@ -1,16 +1,23 @@
-"""What a broker offers: what it announces to lack it lacks, unless its answer shows the contrary."""
+"""What a broker offers: what it announces to lack it lacks, unless its answer shows the contrary, and what it announces
+to have it does not refuse lawfully. Who does not even do what every history needs is told what is wrong: rights only
+where access is refused."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from threading import Thread
 
 import pytest
 
 from codec import methods as m
+from codec.errors import ReplyCode
+from conformance.cli.doctor import examine
+from conformance.drive.drivers.errors import Unreachable
 from conformance.drive.drivers.target import Target
-from conformance.drive.probes import OFFERED, REFUSED, SILENT, Answer, Inquiry
+from conformance.drive.probes import OFFERED, REFUSED, SILENT, WRONG, Answer, Inquiry
 from reference_broker import ReferenceBroker
 from reference_broker.broker import CAPABILITIES
+from reference_broker.errors import raised
 from reference_broker.parts import HANDLERS
 
 PATIENCE = 0.3
@@ -46,3 +53,48 @@ def test_what_is_answered_is_offered_whatever_is_announced(monkeypatch: pytest.M
 def test_what_is_announced_and_not_answered_is_no_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
     found = asked(monkeypatch, {})
     assert (found["exchange.bind"].state, found["x-priority"].state) == (SILENT, OFFERED)
+
+
+def refuses(code: ReplyCode) -> Callable[..., None]:
+    def handler(channel: object, method: object) -> None:
+        raise raised(code, "not here")
+
+    return handler
+
+
+def test_what_is_announced_and_refused_is_left_to_the_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(HANDLERS, m.BasicNack, refuses(ReplyCode.PRECONDITION_FAILED))
+    monkeypatch.setitem(HANDLERS, m.TxSelect, refuses(ReplyCode.NOT_IMPLEMENTED))
+    found = asked(monkeypatch, {"basic.nack": True})
+    assert (found["basic.nack"].state, found["tx.select"].state) == (WRONG, REFUSED)
+    assert found["basic.nack"].words.endswith(", although the broker announces basic.nack")
+    assert asked(monkeypatch, {"basic.nack": None})["basic.nack"].state == REFUSED
+
+
+@pytest.mark.parametrize(
+    ("code", "layer", "advice"),
+    [
+        (ReplyCode.ACCESS_REFUSED, "rights", "needs the rights"),
+        (ReplyCode.NOT_IMPLEMENTED, "queues", "See the broker's log"),
+        (None, "queues", "Check whether the broker hangs"),
+    ],
+)
+def test_only_who_refuses_access_is_asked_for_rights(
+    code: ReplyCode | None, layer: str, advice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(HANDLERS, m.QueueDeclare, refuses(code) if code else lambda channel, method: None)
+    monkeypatch.setattr("conformance.cli.doctor._PATIENCE", PATIENCE)
+    with ReferenceBroker() as broker:
+        target = Target.parse(broker.url)
+        with pytest.raises(Unreachable, match=advice) as ended:
+            Inquiry(target, PATIENCE).answers()
+        assert (ended.value.layer, examine(target).failed) == (layer, layer)
+
+
+def test_who_is_gone_after_the_first_queue_is_said_to_be_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    broker = ReferenceBroker()
+    monkeypatch.setitem(HANDLERS, m.BasicGet, lambda channel, method: Thread(target=broker.stop).start())
+    with broker:
+        with pytest.raises(Unreachable, match="stopped accepting connections") as ended:
+            Inquiry(Target.parse(broker.url), PATIENCE).answers()
+        assert ended.value.layer == "tcp"
