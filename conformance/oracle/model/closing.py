@@ -38,7 +38,8 @@ SETTLES: frozenset[Ids] = frozenset({(60, 80), (60, 90), (60, 120)})
 PUBLISH: Ids = (60, 40)
 NOT_FOUND = 404
 DECLARES: tuple[Ids, Ids] = (50, 10), (40, 10)
-NAMED_TAG = re.compile(r"delivery[ -]tag:? \[?(-?\d+)")
+NAMED_TAG = re.compile(r"delivery[ _-]?tag\b(?:(?!channel|class|method)[^\d\n]){0,24}?(-?\d+)", re.IGNORECASE)
+"""Brokers put it in words of their own: "unknown delivery tag 5", "Delivery Tag not found: 5"."""
 
 
 def ids_of(event: Event) -> Ids:

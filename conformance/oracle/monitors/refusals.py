@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from conformance.history.events import METHOD, Event
-from conformance.oracle.model.closing import ids_of
+from conformance.oracle.model.closing import NOT_FOUND, ids_of
 from conformance.oracle.model.facts import Answered, ClosedUnasked, ConnectionFailed, Faulted, Overlooked, Unanswered
 from conformance.oracle.model.owed import CLOSE
 from conformance.oracle.model.records import Request
@@ -34,6 +34,8 @@ from conformance.oracle.verdicts import SILENT_END
 DECLARE = "queue.declare"
 """A broker may have no room for more, and say so by 403: then only claims about rights are contradicted."""
 RIGHTS = "AUTH"
+ASKING: dict[str, str] = {}
+"""By rules that say what is there: the rule about asking for it."""
 OF_A_CHANNEL = ("CNF-016", "CNF-019", "TX-004", "TMO-001", "TMO-023")
 """Rules of this form whose mistakes the model finds by itself."""
 
@@ -158,7 +160,7 @@ def denied(fact: ClosedUnasked, notes: Notes) -> None:
     if doubtful and forbidden:
         return
     if request is not None and fact.suspect is None:
-        for rule in request.claims:
+        for rule in _contradicted(request, fact.event):
             if forbidden and request.method == DECLARE and not rule.startswith(RIGHTS):
                 continue
             notes.find(rule, fact.event, f"{request.method} is carried out", closing(fact.event.args), request.seq)
@@ -175,7 +177,7 @@ def connection_denied(fact: ConnectionFailed, notes: Notes) -> None:
     if request is None and pending and is_over(fact, pending[0].seq):
         request = pending[0]
     if request is not None:
-        for rule in request.claims:
+        for rule in _contradicted(request, event):
             notes.find(
                 rule,
                 event,
@@ -183,6 +185,14 @@ def connection_denied(fact: ConnectionFailed, notes: Notes) -> None:
                 f"connection: {how_it_ended(event)}",
                 request.seq,
             )
+
+
+def _contradicted(request: Request, event: Event) -> list[str]:
+    """The claims of a request that a close contradicts. That something is not there, only 404 says: a broker that has
+    another reason breaks what is claimed of asking for it."""
+    if event.kind != METHOD or event.args.get("reply_code") == NOT_FOUND:
+        return list(request.claims)
+    return list(dict.fromkeys(ASKING.get(rule, rule) for rule in request.claims))
 
 
 def _blamed(pending: list[Request], ids: tuple[int, int]) -> Request | None:
@@ -210,9 +220,13 @@ def refuses(
     return enter
 
 
-def grants(rule: str, *methods: str) -> Callable[[Applies], Applies]:
-    """Enters a claim: where it applies and no mistake is possible, the broker must carry out `methods`."""
+def grants(rule: str, *methods: str, asking: str = "") -> Callable[[Applies], Applies]:
+    """Enters a claim: where it applies and no mistake is possible, the broker must carry out `methods`. `asking`: the
+    claim is that something is there, and this rule speaks where the broker refuses for another reason."""
     _speak(rule, granted, denied, connection_denied)
+    if asking:
+        ASKING[rule] = asking
+        _speak(asking, denied, connection_denied)
 
     def enter(applies: Applies) -> Applies:
         enter_claim(methods, rule, applies)

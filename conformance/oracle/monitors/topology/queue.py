@@ -109,12 +109,16 @@ def other_owner(asked: Asked) -> bool | None:
 
 @refuses(OTHER_FLAGS, DECLARE, code=406, what="a declaration with other flags")
 def other_flags(asked: Asked) -> bool | None:
-    """Is it durable, or deleted by itself, where the client says otherwise?"""
+    """Is it durable, or deleted by itself, where the client says otherwise? Of the latter the texts say both that it is
+    compared and that it is ignored. Another exclusive is another flag, too."""
     flags = asked.event.has("durable"), asked.event.has("auto_delete")
+    compared = asked.profile.choices.get("second_auto_delete") == "compared"
 
     def other(queue: NamedQueue) -> bool | None:
         if (queue.durable, queue.auto_delete) == flags:
-            return False
+            return None if (queue.owner is not None) != asked.event.has("exclusive") else False
+        if queue.durable == flags[0] and not compared:
+            return None
         return None if queue.owner is not None and queue.auto_delete == flags[1] else True
 
     return _differs(asked, other)
