@@ -104,8 +104,9 @@ def _examine(target: Target, diagnosis: Diagnosis) -> None:
         connection.close()
     finally:
         connection.abort()
-    answers = probes.Inquiry(target, _PATIENCE).answers()
-    fitting = probes.adapted(match.profile, answers, known=match.kind != profiles.TEXTS)
+    known = match.kind != profiles.TEXTS
+    answers = probes.Inquiry(target, _PATIENCE, stranger=not known).answers()
+    fitting = probes.adapted(match.profile, answers, known=known)
     diagnosis.queue_types, diagnosis.offers = list(fitting.queue_types), probes.describe_answers(answers)
     diagnosis.advice = short_timeout.advice(fitting.choices)
 

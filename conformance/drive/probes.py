@@ -8,7 +8,8 @@ refuses a type that does not exist.
 
 Some brokers let no client in that announces more than it must. They are asked with less, and the suite keeps what
 works. Who announces that it lacks a feature lacks it, unless the answer shows the contrary; who announces that it has
-one does not refuse it lawfully; and an argument that nobody has to know must be announced.
+one does not refuse it lawfully; an argument that nobody has to know must be announced; and who takes an argument and
+passes over it (`effects`) does not offer it, unless the profile was made for this very product.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from codec import methods as m
 from codec import values
 from conformance.catalogue.profiles import Profile
 from conformance.catalogue.rules.features import CAPABILITIES, FEATURES, OPTIONAL
+from conformance.drive import effects
 from conformance.drive.drivers.errors import ConnectionLost, Unreachable
 from conformance.drive.drivers.raw import Item, RawConnection
 from conformance.drive.drivers.sweep import part, sweep, unrecorded
@@ -75,10 +77,12 @@ class Answer:
 
 
 class Inquiry:
-    """Questions to one broker. `patience`: seconds for each answer."""
+    """Questions to one broker. `patience`: seconds for each answer; `stranger`: nobody knows which arguments mean
+    anything to it."""
 
-    def __init__(self, target: Target, patience: float) -> None:
-        self._target, self._patience = target, patience
+    def __init__(self, target: Target, patience: float, *, stranger: bool = False) -> None:
+        self._target, self._patience, self._stranger = target, patience, stranger
+        self.last: Event | None = None
         self._prefix = f"amqpconf.probe.{secrets.token_hex(4)}."
         self._queues: list[str] = []
         self._names: list[str] = []
@@ -92,7 +96,7 @@ class Inquiry:
             about_queues = [*self._methods(), *self._nack(), *self._cancel(), *self._arguments(), *self._types()]
             about_queues += [*self._consumers(), *self._expiration()]
             found = [*about_queues, *self._exchanges(), *self._bindings(), *self._carbon()]
-            return [self._beside_what_it_announces(answer) for answer in found]
+            return [self._by_its_effect(self._beside_what_it_announces(answer)) for answer in found]
         finally:
             sweep(self._target, self._queues, self._names, self._patience)
 
@@ -105,6 +109,17 @@ class Inquiry:
         if not lacks or (answer.state == OFFERED and answer.feature not in UNSHOWN):
             return answer
         return Answer(answer.feature, REFUSED, f"the broker announces no {capability}")
+
+    def _by_its_effect(self, answer: Answer) -> Answer:
+        """A stranger that takes an argument may pass over it."""
+        if not self._stranger or answer.state != OFFERED or not effects.passed_over(self, answer.feature):
+            return answer
+        return Answer(answer.feature, REFUSED, "it is passed over")
+
+    def came(self, steps: Sequence[Item], wanted: str, within: float | None = None) -> str | None:
+        """What came instead of all replies to these steps, the last one `within` so many seconds."""
+        answer = self._ask("", steps, wanted, within)
+        return None if answer.state == OFFERED else answer.words
 
     def _use(self) -> None:
         """A queue, a message into it and out of it."""
@@ -187,13 +202,13 @@ class Inquiry:
 
     def _exchanges(self) -> Iterator[Answer]:
         for feature, (kind, arguments) in EXCHANGES.items():
-            yield self._ask(feature, (self._exchange(kind, arguments),), "exchange.declare-ok")
+            yield self._ask(feature, (self.exchange(kind, arguments),), "exchange.declare-ok")
 
     def _bindings(self) -> Iterator[Answer]:
-        first, second = self._exchange("fanout"), self._exchange("fanout")
+        first, second = self.exchange("fanout"), self.exchange("fanout")
         bind = m.ExchangeBind(1, 0, second.exchange, first.exchange, "")
         yield self._ask("exchange.bind", (first, second, bind), "exchange.bind-ok")
-        headers, queue = self._exchange("headers"), _declare(self._name())
+        headers, queue = self.exchange("headers"), _declare(self._name())
         form = values.table({"x-match": "all-with-x", "x-probe": 1})
         compared = m.QueueBind(1, queue=queue.queue, exchange=headers.exchange, arguments=form)
         yield self._ask("x-match all-with-x", (headers, queue, compared), "queue.bind-ok")
@@ -221,19 +236,22 @@ class Inquiry:
         filled = answer.words.startswith("channel.close 406")
         yield Answer(feature, REFUSED, "it is passed over") if filled else answer
 
-    def _exchange(self, kind: str, arguments: Mapping[str, object] | None = None) -> m.ExchangeDeclare:
+    def exchange(self, kind: str, arguments: Mapping[str, object] | None = None) -> m.ExchangeDeclare:
         self._names.append(f"{self._prefix}x{len(self._names)}")
         table = values.table(arguments or {})
         return m.ExchangeDeclare(1, exchange=self._names[-1], type=kind, arguments=table)
 
+    def queue(self, arguments: Mapping[str, object] | None = None) -> m.QueueDeclare:
+        return _declare(self._name(), arguments)
+
     def _declares(self, feature: str, arguments: Mapping[str, object]) -> Answer:
-        return self._ask(feature, (_declare(self._name(), arguments),), "queue.declare-ok")
+        return self._ask(feature, (self.queue(arguments),), "queue.declare-ok")
 
     def _name(self) -> str:
         self._queues.append(f"{self._prefix}{len(self._queues)}")
         return self._queues[-1]
 
-    def _ask(self, feature: str, steps: Sequence[Item], wanted: str) -> Answer:
+    def _ask(self, feature: str, steps: Sequence[Item], wanted: str, within: float | None = None) -> Answer:
         try:
             connection = unrecorded(self._target)
         except Unreachable as unreachable:
@@ -252,7 +270,8 @@ class Inquiry:
             connection.send(m.ChannelOpen(1))
             for step in steps:
                 connection.send(step)
-                answer = self._heard(connection, wanted if step is steps[-1] else _reply(step))
+                last = step is steps[-1]
+                answer = self._heard(connection, wanted if last else _reply(step), within if last else None)
                 if answer[0] != OFFERED:
                     break
             return Answer(feature, *answer)
@@ -261,14 +280,15 @@ class Inquiry:
         finally:
             part(connection, 1.0)
 
-    def _heard(self, connection: RawConnection, wanted: str) -> tuple[str, str]:
+    def _heard(self, connection: RawConnection, wanted: str, within: float | None = None) -> tuple[str, str]:
         """What came of one step; a step without a reply is taken as it is."""
         if not wanted:
             return OFFERED, ""
-        until = time.monotonic() + self._patience
+        until = time.monotonic() + (self._patience if within is None else within)
         while connection.alive and time.monotonic() < until:
             for event in connection.receive(max(0.0, until - time.monotonic())):
                 if event.method == wanted or (wanted, event.method) == ("basic.get-ok", "basic.get-empty"):
+                    self.last = event
                     return OFFERED, ""
                 if event.method in ("channel.close", "connection.close"):
                     return _refusal(event)
@@ -279,6 +299,8 @@ class Inquiry:
 
 def _reply(step: Item) -> str:
     """What must come before the next step is sent; nothing where a method has no reply."""
+    if isinstance(step, m.BasicConsume) and step.no_wait:
+        return "basic.deliver"
     name = step.NAME if isinstance(step, codec.Method) else ""
     return f"{name}-ok" if f"{name}-ok" in m.BY_NAME else ""
 

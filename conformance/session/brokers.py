@@ -90,8 +90,9 @@ def _meet(target: Target, profile: Profile | None, name: str | None) -> BrokerUn
         deadline = calibrate.deadline(connection, match.profile.timing_slack)
     finally:
         connection.close()
-    found = tuple(probes.Inquiry(target, deadline).answers())
-    fitting = probes.adapted(match.profile, found, known=match.kind != profiles.TEXTS)
+    known = match.kind != profiles.TEXTS
+    found = tuple(probes.Inquiry(target, deadline, stranger=not known).answers())
+    fitting = probes.adapted(match.profile, found, known=known)
     return BrokerUnderTest(
         target,
         name or introduced(properties, target),

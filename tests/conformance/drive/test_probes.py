@@ -12,6 +12,7 @@ import pytest
 from codec import methods as m
 from codec.errors import ReplyCode
 from conformance.cli.doctor import examine
+from conformance.drive import effects
 from conformance.drive.drivers.errors import Unreachable
 from conformance.drive.drivers.target import Target
 from conformance.drive.probes import OFFERED, REFUSED, SILENT, WRONG, Answer, Inquiry
@@ -98,3 +99,31 @@ def test_who_is_gone_after_the_first_queue_is_said_to_be_gone(monkeypatch: pytes
         with pytest.raises(Unreachable, match="stopped accepting connections") as ended:
             Inquiry(Target.parse(broker.url), PATIENCE).answers()
         assert ended.value.layer == "tcp"
+
+
+def offered(monkeypatch: pytest.MonkeyPatch, *, heeded: bool) -> dict[str, Answer]:
+    """What a stranger offers who heeds arguments, or takes them and passes over all."""
+    for kind in () if heeded else (m.QueueDeclare, m.ExchangeDeclare):
+        monkeypatch.setitem(HANDLERS, kind, passing_over(HANDLERS[kind]))
+    with ReferenceBroker() as broker:
+        return {one.feature: one for one in Inquiry(Target.parse(broker.url), 2.0, stranger=True).answers()}
+
+
+def passing_over(handler: Callable[..., None]) -> Callable[..., None]:
+    def passed(channel: object, method: m.QueueDeclare | m.ExchangeDeclare) -> None:
+        method.arguments = b""
+        handler(channel, method)
+
+    return passed
+
+
+def test_a_stranger_offers_the_arguments_that_have_an_effect(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = offered(monkeypatch, heeded=True)
+    assert {name: found[name].state for name in effects.QUESTIONS} == dict.fromkeys(effects.QUESTIONS, OFFERED)
+
+
+def test_a_stranger_does_not_offer_what_it_passes_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = offered(monkeypatch, heeded=False)
+    for name in effects.QUESTIONS:
+        assert found[name] == Answer(name, REFUSED, "it is passed over")
+    assert found["topic exchange"].state == OFFERED
