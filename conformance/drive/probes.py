@@ -8,7 +8,7 @@ refuses a type that does not exist.
 
 Some brokers let no client in that announces more than it must. They are asked with less, and the suite keeps what
 works. Who announces that it lacks a feature lacks it, unless the answer shows the contrary; who announces that it has
-one does not refuse it lawfully; an argument that nobody has to know must be announced; and who takes an argument and
+one refuses it lawfully by 540 alone; an argument that nobody has to know must be announced; and who takes an argument and
 passes over it (`effects`) does not offer it, unless the profile was made for this very product.
 """
 
@@ -24,7 +24,7 @@ from codec import methods as m
 from codec import values
 from conformance.catalogue.profiles import Profile
 from conformance.catalogue.rules.features import CAPABILITIES, FEATURES, OPTIONAL
-from conformance.drive import effects
+from conformance.drive.drivers import effects
 from conformance.drive.drivers.errors import ConnectionLost, Unreachable
 from conformance.drive.drivers.raw import Item, RawConnection
 from conformance.drive.drivers.sweep import part, sweep, unrecorded
@@ -32,7 +32,7 @@ from conformance.drive.drivers.target import Target
 from conformance.history.events import Event
 
 OFFERED, REFUSED, WRONG, SILENT, LOST = "offered", "refused", "refused wrongly", "no answer", "connection lost"
-LEAST, ACCESS_REFUSED, FAILURE = 400, 403, 541
+LEAST, ACCESS_REFUSED, NOT_IMPLEMENTED, FAILURE = 400, 403, 540, 541
 """From this reply code on a close says what was wrong with a method, by whichever code; and it says with this one that
 the broker has failed."""
 NOBODY = "amqpconf-no-such-type"
@@ -104,7 +104,7 @@ class Inquiry:
         capability = CAPABILITIES.get(answer.feature, "")
         said = self._capabilities.get(capability)
         lacks = said is False or (said is None and answer.feature in ANNOUNCED)
-        if said is True and answer.state == REFUSED:
+        if said is True and answer.state == REFUSED and f" {NOT_IMPLEMENTED} " not in answer.words:
             return Answer(answer.feature, WRONG, f"{answer.words}, although the broker announces {capability}")
         if not lacks or (answer.state == OFFERED and answer.feature not in UNSHOWN):
             return answer

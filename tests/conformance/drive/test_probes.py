@@ -12,7 +12,7 @@ import pytest
 from codec import methods as m
 from codec.errors import ReplyCode
 from conformance.cli.doctor import examine
-from conformance.drive import effects
+from conformance.drive.drivers import effects
 from conformance.drive.drivers.errors import Unreachable
 from conformance.drive.drivers.target import Target
 from conformance.drive.probes import OFFERED, REFUSED, SILENT, WRONG, Answer, Inquiry
@@ -70,6 +70,8 @@ def test_what_is_announced_and_refused_is_left_to_the_judge(monkeypatch: pytest.
     assert (found["basic.nack"].state, found["tx.select"].state) == (WRONG, REFUSED)
     assert found["basic.nack"].words.endswith(", although the broker announces basic.nack")
     assert asked(monkeypatch, {"basic.nack": None})["basic.nack"].state == REFUSED
+    monkeypatch.setitem(HANDLERS, m.BasicNack, refuses(ReplyCode.NOT_IMPLEMENTED))
+    assert asked(monkeypatch, {"basic.nack": True})["basic.nack"].state == REFUSED
 
 
 @pytest.mark.parametrize(
