@@ -67,3 +67,12 @@ def test_another_exclusive_is_another_flag(play) -> None:
     for code in (405, 406):
         assert play(AGAIN.format("durable exclusive", f"1 < closed {code} 50 10 no")).broken == []
     assert play(AGAIN.format("durable exclusive", "1 < closed 404 50 10 no")).broken == ["QUEUE-006"]
+
+
+UNNUMBERED = "@queue q \n @stock q m1 m2 \n @hold 2 q m1 \n @open 1 \n 1 > consume q c no_ack \n 1 < consume-ok c \n"
+
+
+def test_a_tag_of_zero_says_nothing_of_other_channels(play) -> None:
+    """TAG-006: a delivery that is not to be acknowledged has no number at all."""
+    assert set(play(UNNUMBERED + "1 < deliver c 0 m2 q").broken) == {"TAG-001", "TAG-002"}
+    assert set(play(UNNUMBERED + "1 < deliver c 2 m2 q").broken) == {"TAG-001", "TAG-006"}
