@@ -76,3 +76,13 @@ def test_a_tag_of_zero_says_nothing_of_other_channels(play) -> None:
     """TAG-006: a delivery that is not to be acknowledged has no number at all."""
     assert set(play(UNNUMBERED + "1 < deliver c 0 m2 q").broken) == {"TAG-001", "TAG-002"}
     assert set(play(UNNUMBERED + "1 < deliver c 2 m2 q").broken) == {"TAG-001", "TAG-006"}
+
+
+LONG = "n" * 200
+GONE = f"@open 1 \n 1 > delete {LONG} \n 1 < delete-ok \n 1 > declare {LONG} passive \n"
+
+
+def test_a_name_that_no_queue_may_have_may_be_refused_for_that(play) -> None:
+    """QUEUE-035: the text names no code for names that are too long."""
+    for code, broken in ((404, []), (406, []), (405, ["QUEUE-035"])):
+        assert play(f"{GONE} 1 < closed {code} 50 10 no").broken == broken
