@@ -8,8 +8,8 @@ refuses a type that does not exist.
 
 Some brokers let no client in that announces more than it must. They are asked with less, and the suite keeps what
 works. Who announces that it lacks a feature lacks it, unless the answer shows the contrary; who announces that it has
-one refuses it lawfully by 540 alone; an argument that nobody has to know must be announced; and who takes an argument and
-passes over it (`effects`) does not offer it, unless the profile was made for this very product.
+one refuses it lawfully by 540 alone; an argument that nobody has to know must be announced; and who takes an argument
+and passes over it (`effects`) does not offer it, unless the profile was made for this very product.
 """
 
 from __future__ import annotations

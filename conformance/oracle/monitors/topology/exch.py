@@ -148,9 +148,17 @@ def same(asked: Asked) -> bool:
 def found(asked: Asked) -> bool:
     """It is looked for, and there."""
     exchange = asked.exchange()
-    if exchange is None or exchange.made.outlasts:
+    if exchange is None or exchange.made.outlasts or exchange.spared == IN_USE:
         return False  # of that another rule speaks
     return asked.event.has("passive") and asked.event.exchange not in PREDECLARED and asked.exchange_there() is True
+
+
+@grants(IN_USE, "exchange.declare")
+def spared(asked: Asked) -> bool:
+    """It is looked for after its deletion was refused."""
+    exchange = asked.exchange()
+    there = exchange is not None and exchange.spared == IN_USE and asked.exchange_there() is True
+    return there and asked.event.has("passive")
 
 
 @grants(STANDARD, "exchange.declare", asking=FOUND)

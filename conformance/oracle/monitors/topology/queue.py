@@ -204,9 +204,27 @@ def not_empty(asked: Asked) -> bool | None:
 def found(asked: Asked) -> bool:
     """It is looked for, and there, with no argument that the broker refuses wherever it comes."""
     queue, known = asked.queue(), all(name in COMPARED and name not in asked.profile.refused for name in _given(asked))
-    if queue is None or queue.heir or queue.made.outlasts or (queue.auto_delete and queue.used):
+    if queue is None or queue.heir or queue.made.outlasts or (queue.auto_delete and queue.used) or queue.spared:
         return False  # of those other rules speak
     return _passive(asked) and known and asked.queue_there() is True
+
+
+@grants(IN_USE, DECLARE)
+def spared_in_use(asked: Asked) -> bool:
+    """It is looked for after its deletion was refused."""
+    return _spared(asked, IN_USE)
+
+
+@grants(NOT_EMPTY, DECLARE)
+def spared_not_empty(asked: Asked) -> bool:
+    """The same."""
+    return _spared(asked, NOT_EMPTY)
+
+
+def _spared(asked: Asked, rule: str) -> bool:
+    queue = asked.queue()
+    there = queue is not None and queue.spared == rule and asked.queue_there() is True
+    return there and _passive(asked) and not _given(asked)
 
 
 @grants(SAME, DECLARE)

@@ -86,3 +86,22 @@ def test_a_name_that_no_queue_may_have_may_be_refused_for_that(play) -> None:
     """QUEUE-035: the text names no code for names that are too long."""
     for code, broken in ((404, []), (406, []), (405, ["QUEUE-035"])):
         assert play(f"{GONE} 1 < closed {code} 50 10 no").broken == broken
+
+
+REFUSED = "@queue q \n @open 1 \n {} 1 > delete q {} \n 1 < closed 406 50 40 no \n 1 > closed-ok \n @open 1 \n"
+LOOK = "1 > declare q passive \n 1 < {}"
+
+
+@pytest.mark.parametrize(
+    ("before", "condition", "rule", "found"),
+    [
+        ("@consume 2 q c \n", "if_unused", "QUEUE-012", "declare-ok q consumers=1"),
+        ("@stock q m1 \n", "if_empty", "QUEUE-013", "declare-ok q 1"),
+    ],
+)
+def test_a_deletion_that_was_refused_spares_its_queue(play, before, condition, rule, found) -> None:
+    """QUEUE-002: the queue is not hard to find; it was deleted all the same."""
+    refused = REFUSED.format("@open 2 \n" + before, condition)
+    assert play(refused + LOOK.format("closed 404 50 10 no queue")).broken == [rule]
+    assert play(refused + LOOK.format(found)).broken == []
+    assert play(REFUSED.split("{}")[0] + LOOK.format("closed 404 50 10 no")).broken == ["QUEUE-002"]
