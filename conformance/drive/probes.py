@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import codec
@@ -32,6 +32,8 @@ from conformance.drive.drivers.target import Target
 from conformance.history.events import Event
 
 OFFERED, REFUSED, WRONG, SILENT, LOST = "offered", "refused", "refused wrongly", "no answer", "connection lost"
+DEATHS = 5
+"""So often a broker is brought back."""
 LEAST, ACCESS_REFUSED, NOT_IMPLEMENTED, FAILURE = 400, 403, 540, 541
 """From this reply code on a close says what was wrong with a method, by whichever code; and it says with this one that
 the broker has failed."""
@@ -78,10 +80,18 @@ class Answer:
 
 class Inquiry:
     """Questions to one broker. `patience`: seconds for each answer; `stranger`: nobody knows which arguments mean
-    anything to it."""
+    anything to it; `revive` brings it back where a question has brought it down."""
 
-    def __init__(self, target: Target, patience: float, *, stranger: bool = False) -> None:
-        self._target, self._patience, self._stranger = target, patience, stranger
+    def __init__(
+        self,
+        target: Target,
+        patience: float,
+        *,
+        stranger: bool = False,
+        revive: Callable[[], None] | None = None,
+    ) -> None:
+        self._target, self._patience, self._stranger, self._revive = target, patience, stranger, revive
+        self._deaths, self._before = 0, ""
         self.last: Event | None = None
         self._prefix = f"amqpconf.probe.{secrets.token_hex(4)}."
         self._queues: list[str] = []
@@ -156,7 +166,7 @@ class Inquiry:
         if answer.state == SILENT:
             return "queues", "Check whether the broker hangs, is overloaded, or is blocked by an alarm."
         if answer.state == LOST:
-            self._ask("a queue with a message", (m.ChannelOpen(2),), "channel.open-ok")
+            self._ask("queue.declare", (m.ChannelOpen(2),), "channel.open-ok")
         return "queues", "Every check needs that. See the broker's log for the reason."
 
     def _methods(self) -> Iterator[Answer]:
@@ -253,17 +263,12 @@ class Inquiry:
 
     def _ask(self, feature: str, steps: Sequence[Item], wanted: str, within: float | None = None) -> Answer:
         try:
-            connection = unrecorded(self._target)
+            connection = self._connected(feature)
         except Unreachable as unreachable:
             if unreachable.layer == "tcp":
-                raise Unreachable(
-                    "tcp",
-                    (
-                        f"{self._target.address} stopped accepting connections while it was asked for "
-                        f"{feature}. See the broker's log for the reason, and start it again."
-                    ),
-                ) from unreachable
+                raise
             return Answer(feature, LOST, unreachable.message)
+        self._before = feature or self._before
         announced = connection.server_properties.get("capabilities")
         self._capabilities = announced if isinstance(announced, Mapping) else {}
         try:
@@ -279,6 +284,27 @@ class Inquiry:
             return Answer(feature, LOST, str(lost))
         finally:
             part(connection, 1.0)
+
+    def _connected(self, feature: str) -> RawConnection:
+        """A connection for the next question. Who is gone was brought down by the one before."""
+        try:
+            return unrecorded(self._target)
+        except Unreachable as unreachable:
+            if unreachable.layer != "tcp":
+                raise
+            if self._revive is None or self._deaths == DEATHS:
+                last = self._before or feature
+                raise Unreachable(
+                    "tcp",
+                    (
+                        f"{self._target.address} stopped accepting connections when it had been asked for {last}. See "
+                        "the broker's log for the reason, and start it again; run goes on after that if it is given "
+                        "--restart COMMAND."
+                    ),
+                ) from unreachable
+        self._deaths += 1
+        self._revive()
+        return unrecorded(self._target)
 
     def _heard(self, connection: RawConnection, wanted: str, within: float | None = None) -> tuple[str, str]:
         """What came of one step; a step without a reply is taken as it is."""

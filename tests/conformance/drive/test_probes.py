@@ -15,7 +15,7 @@ from conformance.cli.doctor import examine
 from conformance.drive.drivers import effects
 from conformance.drive.drivers.errors import Unreachable
 from conformance.drive.drivers.target import Target
-from conformance.drive.probes import OFFERED, REFUSED, SILENT, WRONG, Answer, Inquiry
+from conformance.drive.probes import LOST, OFFERED, REFUSED, SILENT, WRONG, Answer, Inquiry
 from reference_broker import ReferenceBroker
 from reference_broker.broker import CAPABILITIES
 from reference_broker.errors import raised
@@ -129,3 +129,26 @@ def test_a_stranger_does_not_offer_what_it_passes_over(monkeypatch: pytest.Monke
     for name in effects.QUESTIONS:
         assert found[name] == Answer(name, REFUSED, "it is passed over")
     assert found["topic exchange"].state == OFFERED
+
+
+def test_who_dies_of_a_question_is_brought_back_and_asked_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The question before the silence is to blame; without a command to bring it back, the message says so."""
+    brokers = [ReferenceBroker().start()]
+    target = Target.parse(brokers[0].url)
+    honest = HANDLERS[m.TxSelect]
+
+    def fatal(channel: object, method: object) -> None:
+        Thread(target=brokers[-1].stop).start()
+
+    def again(handler: Callable[..., None]) -> None:
+        monkeypatch.setitem(HANDLERS, m.TxSelect, handler)
+        brokers.append(ReferenceBroker(port=target.port).start())
+
+    brokers[0].stop()
+    again(fatal)
+    with pytest.raises(Unreachable, match="had been asked for tx.select"):
+        Inquiry(target, PATIENCE).answers()
+    again(fatal)
+    found = {one.feature: one for one in Inquiry(target, PATIENCE, revive=lambda: again(honest)).answers()}
+    brokers[-1].stop()
+    assert (found["tx.select"].state, found["basic.nack"].state) == (LOST, OFFERED)
