@@ -146,7 +146,7 @@ def test_who_dies_of_a_question_is_brought_back_and_asked_the_next(monkeypatch: 
 
     brokers[0].stop()
     again(fatal)
-    with pytest.raises(Unreachable, match="had been asked for tx.select"):
+    with pytest.raises(Unreachable, match=r"had been asked for tx\.select"):
         Inquiry(target, PATIENCE).answers()
     again(fatal)
     found = {one.feature: one for one in Inquiry(target, PATIENCE, revive=lambda: again(honest)).answers()}
