@@ -237,14 +237,14 @@ class Inquiry:
             yield Answer(feature, OFFERED) if filled else answer
 
     def _expiration(self) -> Iterator[Answer]:
-        """A broker that knows nothing of it passes over it: only that a get takes both of two messages that live for no
-        time at all, or neither, shows that it does."""
+        """A broker that knows nothing of it passes over it: that shows where gets find two messages that live for no
+        time at all."""
         feature, queue = "expiration", self._name()
         publish: Item = (m.BasicPublish(1, 0, "", queue), b"probe", {"expiration": "0"})
-        get, delete = m.BasicGet(1, 0, queue, True), m.QueueDelete(1, queue=queue, if_empty=True)
-        answer = self._ask(feature, (_declare(queue), publish, publish, get, delete), "queue.delete-ok")
-        filled = answer.words.startswith("channel.close 406")
-        yield Answer(feature, REFUSED, "it is passed over") if filled else answer
+        get = m.BasicGet(1, 0, queue, True)
+        answer = self._ask(feature, (_declare(queue), publish, publish, get, get), effects.TAKEN)
+        found = answer.state == OFFERED and self.last is not None and self.last.method == effects.TAKEN
+        yield Answer(feature, REFUSED, "it is passed over") if found else answer
 
     def exchange(self, kind: str, arguments: Mapping[str, object] | None = None) -> m.ExchangeDeclare:
         self._names.append(f"{self._prefix}x{len(self._names)}")
