@@ -105,3 +105,12 @@ def test_a_deletion_that_was_refused_spares_its_queue(play, before, condition, r
     assert play(refused + LOOK.format("closed 404 50 10 no queue")).broken == [rule]
     assert play(refused + LOOK.format(found)).broken == []
     assert play(REFUSED.split("{}")[0] + LOOK.format("closed 404 50 10 no")).broken == ["QUEUE-002"]
+
+
+KICKED = "@open 1 \n 1 > get q \n {} {} \n 1 < closed 500 0 0 no content is due"
+
+
+def test_what_follows_connection_close_is_no_matter_of_its_channels(play) -> None:
+    """CONN-019: the broker goes on with what it must discard. ERR-006 is about channels that are closed."""
+    assert play(KICKED.format("0 < kicked 500 0 0 no such type", "")).broken == ["CONN-019"]
+    assert play("@open 1 \n 1 > close 200 0 0 done \n 1 < close-ok \n 1 < closed 500 0 0 no").broken == ["ERR-006"]
