@@ -4,13 +4,15 @@ The shortest exchange of each broken rule is played by wrong brokers that are kn
 that catch these rules, or rules that are in doubt here. A mutant that answers as the broker did *explains* that rule.
 Those that explain most are then asked for the rest as well: does this rule break in the same words where they are
 played the scene in which it broke? The mutant that explains most makes a group; then the next one for what is left.
-What no mutant explains is a group of its own, with the rules that break in the same words.
+What no mutant explains is a group of its own, with the rules that break in the same words, if these words say more
+than that something was not refused.
 
 A group is a help for reading, and changes no verdict. It is made of exchanges that an honest broker answers otherwise.
 """
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -42,6 +44,8 @@ LIKE = 3
 """A group of which more mutants than these answer alike is like none of them."""
 FOREMOST = 6
 """This many mutants are played scenes."""
+REFUSAL, CLOSED = re.compile(r"(channel|connection)\.close\b"), re.compile(r"\bclose \d")
+"""What should have come, and what a broker says that closes something."""
 DEADLINE = 0.5
 """Seconds that they get there for what they owe."""
 
@@ -190,8 +194,8 @@ def _grouped(
     left = dict(broken)
     while left:
         rules, like = _next(left, exhibits, doubtful, explained)
-        words = set[str]().union(*(_words(left[rule]) for rule in rules))
-        rules += [rule for rule in left if rule not in rules and words & _words(left[rule])]
+        words = set[str]().union(*(_telling(left[rule]) for rule in rules))
+        rules += [rule for rule in left if rule not in rules and words & _telling(left[rule])]
         yield Fault(
             rule=rules[0],
             rules=tuple(rules),
@@ -238,3 +242,15 @@ def _case_of(rule: RuleResult, exhibits: Exhibits) -> Case:
 
 def _words(rule: RuleResult) -> set[str]:
     return {gist(case.observed) for case in rule.cases if case.certain}
+
+
+def _telling(rule: RuleResult) -> set[str]:
+    """The words that two rules share only over one fault. That a refusal does not come is no such word: a broker that
+    lets two mistakes pass does not know of either."""
+    cases = [case for case in rule.cases if case.certain and not (REFUSAL.match(case.allowed) and not _says_why(case))]
+    return {gist(case.observed) for case in cases}
+
+
+def _says_why(case: Case) -> bool:
+    """Does the broker close something, if in another way?"""
+    return CLOSED.search(case.observed) is not None

@@ -1,8 +1,9 @@
 """The doctor: from TCP to clean-up, layer by layer, and the first one that fails is named.
 
 What a run needs is tried in the order in which it is needed, with the driver that a run uses. The handshake of the
-driver knows its own layers; what comes after it (rights, clean-up) is tried here with one private queue, which is gone
-afterwards, also when the patient dies on the table. Who has passed all of them is asked what it offers, as in a run.
+driver knows its own layers; what comes after it (rights, queues, clean-up) is tried here with one private queue, which
+is gone afterwards, also when the patient dies on the table. Who has passed all of them is asked what it offers, as in a
+run.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from conformance.outcome.terminal import painter
 from conformance.session import brokers
 from conformance.session.exits import GATE_OPEN, UNREACHABLE, WRONG_USE, Refused
 
-LAYERS = ("tcp", "tls", "header", "login", "vhost", "rights", "clean-up")
+LAYERS = ("tcp", "tls", "header", "login", "vhost", "rights", "queues", "clean-up")
 _PATIENCE = 5.0
 
 
@@ -103,8 +104,9 @@ def _examine(target: Target, diagnosis: Diagnosis) -> None:
         connection.close()
     finally:
         connection.abort()
-    answers = probes.Inquiry(target, _PATIENCE).answers()
-    fitting = probes.adapted(match.profile, answers, known=match.kind != profiles.TEXTS)
+    known = match.kind != profiles.TEXTS
+    answers = probes.Inquiry(target, _PATIENCE, stranger=not known).answers()
+    fitting = probes.adapted(match.profile, answers, known=known)
     diagnosis.queue_types, diagnosis.offers = list(fitting.queue_types), probes.describe_answers(answers)
     diagnosis.advice = short_timeout.advice(fitting.choices)
 
@@ -126,11 +128,11 @@ class _Patient:
         name = f"amqpconf.doctor.{secrets.token_hex(4)}"
         self._open()
         self._ask(
-            "rights", "declare a queue", m.QueueDeclare(self._number, queue=name, exclusive=True), "queue.declare-ok"
+            "queues", "declare a queue", m.QueueDeclare(self._number, queue=name, exclusive=True), "queue.declare-ok"
         )
         self._connection.queue((m.BasicPublish(self._number, 0, "", name), b"doctor", {}))
         self._ask(
-            "rights",
+            "queues",
             "publish and get a message",
             m.BasicGet(self._number, 0, name, True),
             "basic.get-ok",
@@ -140,7 +142,7 @@ class _Patient:
 
     def _open(self) -> None:
         self._number += 1
-        self._ask("rights", "open a channel", m.ChannelOpen(self._number), "channel.open-ok")
+        self._ask("queues", "open a channel", m.ChannelOpen(self._number), "channel.open-ok")
 
     def _ask(self, layer: str, what: str, request: Any, *wanted: str) -> None:
         try:
@@ -164,12 +166,14 @@ class _Patient:
     def _complain(self, layer: str, what: str, event: Event) -> None:
         if event.method in ("channel.close", "connection.close"):
             code, text = event.args.get("reply_code"), event.args.get("reply_text")
+            said = f"{self._target.address} refuses to {what}: {code} {text!r}."
+            if code != probes.ACCESS_REFUSED:
+                raise Unreachable(layer, f"{said} Every check needs that. See the broker's log for the reason.")
             raise Unreachable(
-                layer,
+                "rights",
                 (
-                    f"{self._target.address} refuses to {what}: {code} {text!r}. The user {self._target.user!r} needs "
-                    "the rights to configure, write and read queues named amqpconf.* in this vhost, and to write to "
-                    "the default exchange."
+                    f"{said} The user {self._target.user!r} needs the rights to configure, write and read queues named "
+                    "amqpconf.* in this vhost, and to write to the default exchange."
                 ),
             )
 

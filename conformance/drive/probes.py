@@ -7,15 +7,16 @@ about the feature still use it, and all other scenes do without it. A queue type
 refuses a type that does not exist.
 
 Some brokers let no client in that announces more than it must. They are asked with less, and the suite keeps what
-works. Who announces that it lacks a feature lacks it, unless the answer shows the contrary; and an argument that nobody
-has to know must be announced.
+works. Who announces that it lacks a feature lacks it, unless the answer shows the contrary; who announces that it has
+one refuses it lawfully by 540 alone; an argument that nobody has to know must be announced; and who takes an argument
+and passes over it (`effects`) does not offer it, unless the profile was made for this very product.
 """
 
 from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import codec
@@ -23,6 +24,7 @@ from codec import methods as m
 from codec import values
 from conformance.catalogue.profiles import Profile
 from conformance.catalogue.rules.features import CAPABILITIES, FEATURES, OPTIONAL
+from conformance.drive.drivers import effects
 from conformance.drive.drivers.errors import ConnectionLost, Unreachable
 from conformance.drive.drivers.raw import Item, RawConnection
 from conformance.drive.drivers.sweep import part, sweep, unrecorded
@@ -30,7 +32,9 @@ from conformance.drive.drivers.target import Target
 from conformance.history.events import Event
 
 OFFERED, REFUSED, WRONG, SILENT, LOST = "offered", "refused", "refused wrongly", "no answer", "connection lost"
-LEAST, FAILURE = 400, 541
+DEATHS = 5
+"""So often a broker is brought back."""
+LEAST, ACCESS_REFUSED, NOT_IMPLEMENTED, FAILURE = 400, 403, 540, 541
 """From this reply code on a close says what was wrong with a method, by whichever code; and it says with this one that
 the broker has failed."""
 NOBODY = "amqpconf-no-such-type"
@@ -75,10 +79,20 @@ class Answer:
 
 
 class Inquiry:
-    """Questions to one broker. `patience`: seconds for each answer."""
+    """Questions to one broker. `patience`: seconds for each answer; `stranger`: nobody knows which arguments mean
+    anything to it; `revive` brings it back where a question has brought it down."""
 
-    def __init__(self, target: Target, patience: float) -> None:
-        self._target, self._patience = target, patience
+    def __init__(
+        self,
+        target: Target,
+        patience: float,
+        *,
+        stranger: bool = False,
+        revive: Callable[[], None] | None = None,
+    ) -> None:
+        self._target, self._patience, self._stranger, self._revive = target, patience, stranger, revive
+        self._deaths, self._before = 0, ""
+        self.last: Event | None = None
         self._prefix = f"amqpconf.probe.{secrets.token_hex(4)}."
         self._queues: list[str] = []
         self._names: list[str] = []
@@ -92,7 +106,7 @@ class Inquiry:
             about_queues = [*self._methods(), *self._nack(), *self._cancel(), *self._arguments(), *self._types()]
             about_queues += [*self._consumers(), *self._expiration()]
             found = [*about_queues, *self._exchanges(), *self._bindings(), *self._carbon()]
-            return [self._beside_what_it_announces(answer) for answer in found]
+            return [self._by_its_effect(self._beside_what_it_announces(answer)) for answer in found]
         finally:
             sweep(self._target, self._queues, self._names, self._patience)
 
@@ -100,9 +114,22 @@ class Inquiry:
         capability = CAPABILITIES.get(answer.feature, "")
         said = self._capabilities.get(capability)
         lacks = said is False or (said is None and answer.feature in ANNOUNCED)
+        if said is True and answer.state == REFUSED and f" {NOT_IMPLEMENTED} " not in answer.words:
+            return Answer(answer.feature, WRONG, f"{answer.words}, although the broker announces {capability}")
         if not lacks or (answer.state == OFFERED and answer.feature not in UNSHOWN):
             return answer
         return Answer(answer.feature, REFUSED, f"the broker announces no {capability}")
+
+    def _by_its_effect(self, answer: Answer) -> Answer:
+        """A stranger that takes an argument may pass over it."""
+        if not self._stranger or answer.state != OFFERED or not effects.passed_over(self, answer.feature):
+            return answer
+        return Answer(answer.feature, REFUSED, "it is passed over")
+
+    def came(self, steps: Sequence[Item], wanted: str, within: float | None = None) -> str | None:
+        """What came instead of all replies to these steps, the last one `within` so many seconds."""
+        answer = self._ask("", steps, wanted, within)
+        return None if answer.state == OFFERED else answer.words
 
     def _use(self) -> None:
         """A queue, a message into it and out of it."""
@@ -119,14 +146,28 @@ class Inquiry:
             if answer.state == OFFERED:
                 return
         if answer.state != OFFERED:
+            layer, advice = self._advice(answer)
             raise Unreachable(
-                "rights",
+                layer,
                 (
                     f"{self._target.address} lets the user {self._target.user!r} in, but a queue cannot be declared, "
-                    f"filled and emptied: {answer.words}. The user needs the rights to configure, write and read "
-                    "queues named amqpconf.*; amqp-conformance doctor URL tells more."
+                    f"filled and emptied: {answer.words}. {advice}"
                 ),
             )
+
+    def _advice(self, answer: Answer) -> tuple[str, str]:
+        """The layer that fails where every history must begin, and what to do: only who refuses access speaks of
+        rights. Raises Unreachable where nobody listens any more."""
+        if answer.state == REFUSED and f" {ACCESS_REFUSED} " in answer.words:
+            return "rights", (
+                "The user needs the rights to configure, write and read queues named amqpconf.*; amqp-conformance "
+                "doctor URL tells more."
+            )
+        if answer.state == SILENT:
+            return "queues", "Check whether the broker hangs, is overloaded, or is blocked by an alarm."
+        if answer.state == LOST:
+            self._ask("queue.declare", (m.ChannelOpen(2),), "channel.open-ok")
+        return "queues", "Every check needs that. See the broker's log for the reason."
 
     def _methods(self) -> Iterator[Answer]:
         for feature, method in METHODS.items():
@@ -171,13 +212,13 @@ class Inquiry:
 
     def _exchanges(self) -> Iterator[Answer]:
         for feature, (kind, arguments) in EXCHANGES.items():
-            yield self._ask(feature, (self._exchange(kind, arguments),), "exchange.declare-ok")
+            yield self._ask(feature, (self.exchange(kind, arguments),), "exchange.declare-ok")
 
     def _bindings(self) -> Iterator[Answer]:
-        first, second = self._exchange("fanout"), self._exchange("fanout")
+        first, second = self.exchange("fanout"), self.exchange("fanout")
         bind = m.ExchangeBind(1, 0, second.exchange, first.exchange, "")
         yield self._ask("exchange.bind", (first, second, bind), "exchange.bind-ok")
-        headers, queue = self._exchange("headers"), _declare(self._name())
+        headers, queue = self.exchange("headers"), _declare(self._name())
         form = values.table({"x-match": "all-with-x", "x-probe": 1})
         compared = m.QueueBind(1, queue=queue.queue, exchange=headers.exchange, arguments=form)
         yield self._ask("x-match all-with-x", (headers, queue, compared), "queue.bind-ok")
@@ -196,47 +237,46 @@ class Inquiry:
             yield Answer(feature, OFFERED) if filled else answer
 
     def _expiration(self) -> Iterator[Answer]:
-        """A broker that knows nothing of it passes over it: only that a get takes both of two messages that live for no
-        time at all, or neither, shows that it does."""
+        """A broker that knows nothing of it passes over it: that shows where gets find two messages that live for no
+        time at all."""
         feature, queue = "expiration", self._name()
         publish: Item = (m.BasicPublish(1, 0, "", queue), b"probe", {"expiration": "0"})
-        get, delete = m.BasicGet(1, 0, queue, True), m.QueueDelete(1, queue=queue, if_empty=True)
-        answer = self._ask(feature, (_declare(queue), publish, publish, get, delete), "queue.delete-ok")
-        filled = answer.words.startswith("channel.close 406")
-        yield Answer(feature, REFUSED, "it is passed over") if filled else answer
+        get = m.BasicGet(1, 0, queue, True)
+        answer = self._ask(feature, (_declare(queue), publish, publish, get, get), effects.TAKEN)
+        found = answer.state == OFFERED and self.last is not None and self.last.method == effects.TAKEN
+        yield Answer(feature, REFUSED, "it is passed over") if found else answer
 
-    def _exchange(self, kind: str, arguments: Mapping[str, object] | None = None) -> m.ExchangeDeclare:
+    def exchange(self, kind: str, arguments: Mapping[str, object] | None = None) -> m.ExchangeDeclare:
         self._names.append(f"{self._prefix}x{len(self._names)}")
         table = values.table(arguments or {})
         return m.ExchangeDeclare(1, exchange=self._names[-1], type=kind, arguments=table)
 
+    def queue(self, arguments: Mapping[str, object] | None = None) -> m.QueueDeclare:
+        return _declare(self._name(), arguments)
+
     def _declares(self, feature: str, arguments: Mapping[str, object]) -> Answer:
-        return self._ask(feature, (_declare(self._name(), arguments),), "queue.declare-ok")
+        return self._ask(feature, (self.queue(arguments),), "queue.declare-ok")
 
     def _name(self) -> str:
         self._queues.append(f"{self._prefix}{len(self._queues)}")
         return self._queues[-1]
 
-    def _ask(self, feature: str, steps: Sequence[Item], wanted: str) -> Answer:
+    def _ask(self, feature: str, steps: Sequence[Item], wanted: str, within: float | None = None) -> Answer:
         try:
-            connection = unrecorded(self._target)
+            connection = self._connected(feature)
         except Unreachable as unreachable:
             if unreachable.layer == "tcp":
-                raise Unreachable(
-                    "tcp",
-                    (
-                        f"{self._target.address} stopped accepting connections while it was asked for "
-                        f"{feature}. See the broker's log for the reason, and start it again."
-                    ),
-                ) from unreachable
+                raise
             return Answer(feature, LOST, unreachable.message)
+        self._before = feature or self._before
         announced = connection.server_properties.get("capabilities")
         self._capabilities = announced if isinstance(announced, Mapping) else {}
         try:
             connection.send(m.ChannelOpen(1))
             for step in steps:
                 connection.send(step)
-                answer = self._heard(connection, wanted if step is steps[-1] else _reply(step))
+                last = step is steps[-1]
+                answer = self._heard(connection, wanted if last else _reply(step), within if last else None)
                 if answer[0] != OFFERED:
                     break
             return Answer(feature, *answer)
@@ -245,14 +285,36 @@ class Inquiry:
         finally:
             part(connection, 1.0)
 
-    def _heard(self, connection: RawConnection, wanted: str) -> tuple[str, str]:
+    def _connected(self, feature: str) -> RawConnection:
+        """A connection for the next question. Who is gone was brought down by the one before."""
+        try:
+            return unrecorded(self._target)
+        except Unreachable as unreachable:
+            if unreachable.layer != "tcp":
+                raise
+            if self._revive is None or self._deaths == DEATHS:
+                last = self._before or feature
+                raise Unreachable(
+                    "tcp",
+                    (
+                        f"{self._target.address} stopped accepting connections when it had been asked for {last}. See "
+                        "the broker's log for the reason, and start it again; run goes on after that if it is given "
+                        "--restart COMMAND."
+                    ),
+                ) from unreachable
+        self._deaths += 1
+        self._revive()
+        return unrecorded(self._target)
+
+    def _heard(self, connection: RawConnection, wanted: str, within: float | None = None) -> tuple[str, str]:
         """What came of one step; a step without a reply is taken as it is."""
         if not wanted:
             return OFFERED, ""
-        until = time.monotonic() + self._patience
+        until = time.monotonic() + (self._patience if within is None else within)
         while connection.alive and time.monotonic() < until:
             for event in connection.receive(max(0.0, until - time.monotonic())):
                 if event.method == wanted or (wanted, event.method) == ("basic.get-ok", "basic.get-empty"):
+                    self.last = event
                     return OFFERED, ""
                 if event.method in ("channel.close", "connection.close"):
                     return _refusal(event)
@@ -263,6 +325,8 @@ class Inquiry:
 
 def _reply(step: Item) -> str:
     """What must come before the next step is sent; nothing where a method has no reply."""
+    if isinstance(step, m.BasicConsume) and step.no_wait:
+        return "basic.deliver"
     name = step.NAME if isinstance(step, codec.Method) else ""
     return f"{name}-ok" if f"{name}-ok" in m.BY_NAME else ""
 

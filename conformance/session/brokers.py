@@ -16,8 +16,9 @@ from conformance.drive import probes
 from conformance.drive.drivers import calibrate
 from conformance.drive.drivers.errors import Unreachable
 from conformance.drive.drivers.raw import RawConnection, Target, Tuned
-from conformance.drive.drivers.sweep import unrecorded
+from conformance.drive.drivers.sweep import hasty, unrecorded
 from conformance.drive.probes import Answer
+from conformance.drive.pulse import Pulse
 from reference_broker import ReferenceBroker
 
 HEARTBEAT = 60
@@ -64,13 +65,15 @@ def resolve(
     name: str | None = None,
     mutants: Sequence[str] = (),
     dialect: str = "documented",
+    restart: str | None = None,
 ) -> BrokerUnderTest:
-    """The broker that this URL names; without one, the reference broker, started here, wrong in these ways.
+    """The broker that this URL names, and that this command restarts; without one, the reference broker, started here,
+    wrong in these ways.
 
-    Raises BadUrl or Unreachable.
+    Raises BadUrl, Unreachable, or BadRestart.
     """
     if url is not None:
-        return _meet(Target.parse(url), profile, name)
+        return _meet(Target.parse(url), profile, name, restart)
     embedded = ReferenceBroker(clock="elastic", http_port=0, mutants=mutants, dialect=dialect).start()
     try:
         broker = _meet(Target.parse(embedded.url), profile, name)
@@ -82,7 +85,7 @@ def resolve(
     return broker
 
 
-def _meet(target: Target, profile: Profile | None, name: str | None) -> BrokerUnderTest:
+def _meet(target: Target, profile: Profile | None, name: str | None, restart: str | None = None) -> BrokerUnderTest:
     target, connection = welcome(target)
     try:
         properties = connection.server_properties
@@ -90,8 +93,10 @@ def _meet(target: Target, profile: Profile | None, name: str | None) -> BrokerUn
         deadline = calibrate.deadline(connection, match.profile.timing_slack)
     finally:
         connection.close()
-    found = tuple(probes.Inquiry(target, deadline).answers())
-    fitting = probes.adapted(match.profile, found, known=match.kind != profiles.TEXTS)
+    known = match.kind != profiles.TEXTS
+    revive = Pulse(hasty(target, deadline), deadline, restart).revive if restart else None
+    found = tuple(probes.Inquiry(target, deadline, stranger=not known, revive=revive).answers())
+    fitting = probes.adapted(match.profile, found, known=known)
     return BrokerUnderTest(
         target,
         name or introduced(properties, target),

@@ -112,13 +112,21 @@ class Session:
         known = known_of(options.deviations, self.ticket) if options.deviations else None
         try:
             under_test = self._stack.enter_context(
-                brokers.resolve(options.url, fixed, mutants=options.mutants, dialect=dialect_for(options.mutants)),
+                brokers.resolve(
+                    options.url,
+                    fixed,
+                    mutants=options.mutants,
+                    dialect=dialect_for(options.mutants),
+                    restart=options.restart,
+                ),
             )
         except BadUrl as bad:
             raise Refused(WRONG_USE, str(bad)) from None
         except Unreachable as unreachable:
             why = f"The broker cannot be used ({unreachable.layer}): {unreachable.message}"
             raise Refused(UNREACHABLE, why) from None
+        except BadRestart as bad:
+            raise Refused(UNREACHABLE, f"The broker cannot be used: it went down, and {bad}") from None
         except ConnectionLost:
             raise Refused(
                 UNREACHABLE,

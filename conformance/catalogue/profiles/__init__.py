@@ -109,7 +109,7 @@ def match(server_properties: Mapping[str, Any]) -> Match:
 
     A version that nobody knows is examined by the nearest one of its product, lower or higher. A product that we do not
     know is held to the texts, and nobody assumes that it has quorum queues, nor the timeouts that the guide describes
-    for them.
+    for them, nor that it follows RabbitMQ where the texts contradict each other.
     """
     product = str(server_properties.get("product") or "")
     said = str(server_properties.get("version") or "")

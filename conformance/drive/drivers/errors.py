@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-LAYERS = ("tcp", "tls", "header", "login", "vhost", "rights")
+LAYERS = ("tcp", "tls", "header", "login", "vhost", "rights", "queues")
 
 
 class Unreachable(Exception):

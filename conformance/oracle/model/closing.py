@@ -38,7 +38,9 @@ SETTLES: frozenset[Ids] = frozenset({(60, 80), (60, 90), (60, 120)})
 PUBLISH: Ids = (60, 40)
 NOT_FOUND = 404
 DECLARES: tuple[Ids, Ids] = (50, 10), (40, 10)
-NAMED_TAG = re.compile(r"delivery[ -]tag:? \[?(-?\d+)")
+DELETES: tuple[Ids, Ids] = (50, 40), (40, 20)
+NAMED_TAG = re.compile(r"delivery[ _-]?tag\b(?:(?!channel|class|method)[^\d\n]){0,24}?(-?\d+)", re.IGNORECASE)
+"""Brokers put it in words of their own: "unknown delivery tag 5", "Delivery Tag not found: 5"."""
 
 
 def ids_of(event: Event) -> Ids:
@@ -117,8 +119,11 @@ def _not_found(model: Model, channel: Channel, event: Event) -> None:
 
 
 def _as_expected(model: Model, channel: Channel, event: Event, error: ClientError) -> None:
-    """What the only declaration that may be meant has looked for has gone by itself, as it should."""
+    """What the only declaration that may be meant has looked for has gone by itself, as it should; what a refused
+    deletion has named stays."""
     ids = ids_of(event)
+    if (error.class_id, error.method_id) in DELETES:
+        topology.spare(model.topology, channel.connection.vhost, error.names, error.rule)
     others = any((one.class_id, one.method_id) == ids and not one.ignored for one in channel.pending())
     if model.open or others or event.args.get("reply_code") != NOT_FOUND:
         return

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 
 from conformance.history.events import METHOD, Event
-from conformance.oracle.model.closing import ids_of
+from conformance.oracle.model.closing import NOT_FOUND, ids_of
 from conformance.oracle.model.facts import Answered, ClosedUnasked, ConnectionFailed, Faulted, Overlooked, Unanswered
 from conformance.oracle.model.owed import CLOSE
 from conformance.oracle.model.records import Request
@@ -37,6 +37,8 @@ DECLARE = "queue.declare"
 LIMIT = re.compile(r"\blimit\b.*\b(reached|exceeded)\b|\b(reached|exceeded)\b.*\b(limit|quota)\b", re.IGNORECASE)
 """In these words brokers say that an operator has set a limit, so that there is no room; the code does not matter."""
 RIGHTS = "AUTH"
+ASKING: dict[str, str] = {}
+"""By rules that say what is there: the rule about asking for it."""
 OF_A_CHANNEL = ("CNF-016", "CNF-019", "TX-004", "TMO-001", "TMO-023")
 """Rules of this form whose mistakes the model finds by itself."""
 
@@ -164,7 +166,7 @@ def denied(fact: ClosedUnasked, notes: Notes) -> None:
     if doubtful and forbidden:
         return
     if request is not None and fact.suspect is None:
-        for rule in request.claims:
+        for rule in _contradicted(request, fact.event):
             if request.method == DECLARE and not rule.startswith(RIGHTS) and (forbidden or no_room(fact.event)):
                 continue
             notes.find(rule, fact.event, f"{request.method} is carried out", closing(fact.event.args), request.seq)
@@ -181,7 +183,7 @@ def connection_denied(fact: ConnectionFailed, notes: Notes) -> None:
     if request is None and pending and is_over(fact, pending[0].seq):
         request = pending[0]
     if request is not None:
-        for rule in request.claims:
+        for rule in _contradicted(request, event):
             notes.find(
                 rule,
                 event,
@@ -194,6 +196,14 @@ def connection_denied(fact: ConnectionFailed, notes: Notes) -> None:
 def no_room(event: Event) -> bool:
     """Does the close say that a limit is reached that an operator has set?"""
     return LIMIT.search(str(event.args.get("reply_text", ""))) is not None
+
+
+def _contradicted(request: Request, event: Event) -> list[str]:
+    """The claims of a request that a close contradicts. That something is not there, only 404 says: a broker that has
+    another reason breaks what is claimed of asking for it."""
+    if event.kind != METHOD or event.args.get("reply_code") == NOT_FOUND:
+        return list(request.claims)
+    return list(dict.fromkeys(ASKING.get(rule, rule) for rule in request.claims))
 
 
 def _blamed(pending: list[Request], ids: tuple[int, int]) -> Request | None:
@@ -224,9 +234,13 @@ def refuses(
     return enter
 
 
-def grants(rule: str, *methods: str) -> Callable[[Applies], Applies]:
-    """Enters a claim: where it applies and no mistake is possible, the broker must carry out `methods`."""
+def grants(rule: str, *methods: str, asking: str = "") -> Callable[[Applies], Applies]:
+    """Enters a claim: where it applies and no mistake is possible, the broker must carry out `methods`. `asking`: the
+    claim is that something is there, and this rule speaks where the broker refuses for another reason."""
     _speak(rule, granted, denied, connection_denied)
+    if asking:
+        ASKING[rule] = asking
+        _speak(asking, denied, connection_denied)
 
     def enter(applies: Applies) -> Applies:
         enter_claim(methods, rule, applies)

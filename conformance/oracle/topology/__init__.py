@@ -20,6 +20,7 @@ from conformance.oracle.topology.transitions import (
     missed,
     name_queue,
     not_found,
+    spare,
 )
 
 __all__ = [
@@ -49,5 +50,6 @@ __all__ = [
     "name_queue",
     "not_found",
     "route",
+    "spare",
     "weigh",
 ]

@@ -111,6 +111,8 @@ class Thing:
     gone: Change | None = None
     doubtful: bool = False
     """It may be gone, or be another than the one that was declared here."""
+    spared: str = ""
+    """The rule by which its deletion was refused."""
 
     def there_for(self, actor: Actor) -> bool | None:
         """Is it there for what this channel sends now?"""

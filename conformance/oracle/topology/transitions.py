@@ -88,6 +88,14 @@ def missed(topology: Topology, actor: Actor, name: str, asked: int, at_ns: int, 
         thing.gone = Change(actor, asked, known=asked, known_ns=at_ns)
 
 
+def spare(topology: Topology, vhost: str, names: Iterable[str], rule: str) -> None:
+    """The channel was closed over a deletion that had to be refused: what was to be deleted stays."""
+    for key in ((vhost, name) for name in names):
+        for thing in (topology.queues.get(key), topology.exchanges.get(key)):
+            if thing is not None:
+                thing.spared = rule
+
+
 def let_pass(topology: Topology, vhost: str, names: Iterable[str]) -> None:
     """The broker has not refused what it must refuse: nobody knows what of that is there, and what is bound to it."""
     for key in ((vhost, name) for name in names):

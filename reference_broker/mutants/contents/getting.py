@@ -10,6 +10,7 @@ from reference_broker.errors import ChannelException, ConnectionException, preco
 from reference_broker.mutants.kinds import changes, handles, memory, replaces
 from reference_broker.parts import Parts
 from reference_broker.queue import Queue
+from reference_broker.unacked import Delivery
 
 LAVINMQ = "https://github.com/cloudamqp/lavinmq/commit/9fbf4dc4"
 RABBITMQ = "https://github.com/rabbitmq/rabbitmq-server/issues/4976"
@@ -131,3 +132,17 @@ def counts_as_consumer(channel: Channel, method: m.QueueDelete) -> None:
     if method.if_unused and any(one.consumer is None and one.queue.name == method.queue for one in unsettled):
         raise precondition(f"queue '{method.queue}' in vhost '/' in use")
     Parts().handlers[m.QueueDelete](channel, method)
+
+
+@replaces(
+    "channel.hold",
+    "getting.leaves-nothing-outstanding",
+    "what a get takes is gone at once, and its acknowledgement is refused as that of an unknown tag",
+    "AUTO-001",
+    "ACK-013",
+)
+def leaves_nothing_outstanding(self: Channel, delivery: Delivery) -> None:
+    if delivery.consumer is None:
+        delivery.queue.let_go(delivery.entry)
+    else:
+        Channel.hold(self, delivery)

@@ -44,7 +44,6 @@ def per_connection(self: Channel) -> int:
     "tags.zero-after-reopen",
     "tags count from 0 on a channel number that was used before",
     "TAG-002",
-    "TAG-007",
 )
 def zero_after_reopen(self: Channel) -> int:
     first_user = memory(self.connection, "users", dict).setdefault(self.number, self)

@@ -173,7 +173,7 @@ def used_deleted(channel: Channel, method: m.ExchangeDelete, below: Handle) -> N
     below(channel, method)
 
 
-@deletes("declaring.used-refused-and-deleted", "an exchange in use is refused, and deleted all the same", "EXCH-006")
+@deletes("declaring.used-refused-and-deleted", "an exchange in use is refused, and deleted all the same", "EXCH-009")
 def used_refused_and_deleted(channel: Channel, method: m.ExchangeDelete, below: Handle) -> None:
     try:
         below(channel, method)

@@ -92,6 +92,12 @@ def empty_key_is_nowhere(exchange: Exchange, binding: Binding, arguments: FieldT
     return message.routing_key == binding.key != ""
 
 
+@matches("direct", "exchanges.direct-to-one", "a direct exchange leads to the first queue of a key alone", "ROUTE-001")
+def direct_to_one(exchange: Exchange, binding: Binding, arguments: FieldTable, message: Message) -> bool:
+    alike = [one for one in exchange.bindings if one.key == message.routing_key]
+    return alike[:1] == [binding]
+
+
 @matches("fanout", "exchanges.fanout-compares-keys", "a fanout exchange compares keys", "ROUTE-002")
 def fanout_compares_keys(exchange: Exchange, binding: Binding, arguments: FieldTable, message: Message) -> bool:
     return binding.key in ("", message.routing_key)

@@ -12,7 +12,7 @@ from codec import values
 from codec.errors import ReplyCode
 from reference_broker.channel import Channel
 from reference_broker.connection import Connection
-from reference_broker.errors import ConnectionException, not_found, precondition, refused
+from reference_broker.errors import ChannelException, ConnectionException, not_found, precondition, refused
 from reference_broker.mutants.kinds import changes, memory, replaces
 from reference_broker.mutants.topology.binding import Handle, handling
 from reference_broker.parts import Parts
@@ -290,6 +290,23 @@ def used_deleted(channel: Channel, method: m.QueueDelete, below: Handle) -> None
     method = copy(method)
     method.if_unused = False
     below(channel, method)
+
+
+@handling(
+    (m.QueueDelete,),
+    "queues.refused-and-deleted",
+    "a queue whose deletion is refused is deleted all the same",
+    "QUEUE-012",
+    "QUEUE-013",
+)
+def refused_and_deleted(channel: Channel, method: m.QueueDelete, below: Handle) -> None:
+    try:
+        below(channel, method)
+    except ChannelException:
+        queue = _there(channel, method)
+        if queue is not None:
+            channel.delete(queue)
+        raise
 
 
 @handling((m.QueueDelete,), "queues.used-by-own-alone", "consumers of other connections do not count", "QUEUE-012")

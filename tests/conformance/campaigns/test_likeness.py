@@ -123,6 +123,18 @@ def test_an_exchange_that_cannot_be_played_goes_with_the_one_that_is_observed_al
     assert one.rules == ("ACK-004", "ACK-011")
 
 
+def test_mistakes_that_are_let_pass_are_each_a_fault_of_its_own() -> None:
+    """A broker that does not close a connection over one thing says nothing of another; one that says why does."""
+    silent, said = "no connection.close comes", "close 500 'out of luck' (0, 0)"
+    for observed, faulty in ((silent, 2), (said, 1)):
+        pair = [
+            Witness(replace(finding(rule, observed), allowed="connection.close 501 for what is wrong"))
+            for rule in ("FRAME-001", "FRAME-003")
+        ]
+        found = build(ledger(entry("a", witnesses=tuple(pair), profile="documented")), FRAME)
+        assert len(faults(found)) == faulty
+
+
 def test_without_time_there_are_groups_and_no_likeness(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(likeness, "SECONDS", {"ci": 0.0})
     assert [one.like for one in faults(results(ACK_004=CROSSED, TAG_001=FROM_ZERO))] == [(), ()]

@@ -121,7 +121,7 @@ def test_help_documents_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_the_doctor_says_what_was_negotiated(broker: ReferenceBroker, capsys: pytest.CaptureFixture[str]) -> None:
     said = out(capsys, "doctor", broker.url)
-    for layer in ("tcp", "header", "login", "vhost", "rights", "clean-up"):
+    for layer in ("tcp", "header", "login", "vhost", "rights", "queues", "clean-up"):
         assert f"ok    {layer}\n" in said
     assert "frame-max 131072" in said
     assert "queue types  classic, quorum\n" in said

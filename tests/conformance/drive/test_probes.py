@@ -1,16 +1,24 @@
-"""What a broker offers: what it announces to lack it lacks, unless its answer shows the contrary."""
+"""What a broker offers: what it announces to lack it lacks, unless its answer shows the contrary, and what it announces
+to have it does not refuse lawfully. Who does not even do what every history needs is told what is wrong: rights only
+where access is refused."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from threading import Thread
 
 import pytest
 
 from codec import methods as m
+from codec.errors import ReplyCode
+from conformance.cli.doctor import examine
+from conformance.drive.drivers import effects
+from conformance.drive.drivers.errors import Unreachable
 from conformance.drive.drivers.target import Target
-from conformance.drive.probes import OFFERED, REFUSED, SILENT, Answer, Inquiry
+from conformance.drive.probes import LOST, OFFERED, REFUSED, SILENT, WRONG, Answer, Inquiry
 from reference_broker import ReferenceBroker
 from reference_broker.broker import CAPABILITIES
+from reference_broker.errors import raised
 from reference_broker.parts import HANDLERS
 
 PATIENCE = 0.3
@@ -46,3 +54,101 @@ def test_what_is_answered_is_offered_whatever_is_announced(monkeypatch: pytest.M
 def test_what_is_announced_and_not_answered_is_no_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
     found = asked(monkeypatch, {})
     assert (found["exchange.bind"].state, found["x-priority"].state) == (SILENT, OFFERED)
+
+
+def refuses(code: ReplyCode) -> Callable[..., None]:
+    def handler(channel: object, method: object) -> None:
+        raise raised(code, "not here")
+
+    return handler
+
+
+def test_what_is_announced_and_refused_is_left_to_the_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(HANDLERS, m.BasicNack, refuses(ReplyCode.PRECONDITION_FAILED))
+    monkeypatch.setitem(HANDLERS, m.TxSelect, refuses(ReplyCode.NOT_IMPLEMENTED))
+    found = asked(monkeypatch, {"basic.nack": True})
+    assert (found["basic.nack"].state, found["tx.select"].state) == (WRONG, REFUSED)
+    assert found["basic.nack"].words.endswith(", although the broker announces basic.nack")
+    assert asked(monkeypatch, {"basic.nack": None})["basic.nack"].state == REFUSED
+    monkeypatch.setitem(HANDLERS, m.BasicNack, refuses(ReplyCode.NOT_IMPLEMENTED))
+    assert asked(monkeypatch, {"basic.nack": True})["basic.nack"].state == REFUSED
+
+
+@pytest.mark.parametrize(
+    ("code", "layer", "advice"),
+    [
+        (ReplyCode.ACCESS_REFUSED, "rights", "needs the rights"),
+        (ReplyCode.NOT_IMPLEMENTED, "queues", "See the broker's log"),
+        (None, "queues", "Check whether the broker hangs"),
+    ],
+)
+def test_only_who_refuses_access_is_asked_for_rights(
+    code: ReplyCode | None, layer: str, advice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(HANDLERS, m.QueueDeclare, refuses(code) if code else lambda channel, method: None)
+    monkeypatch.setattr("conformance.cli.doctor._PATIENCE", PATIENCE)
+    with ReferenceBroker() as broker:
+        target = Target.parse(broker.url)
+        with pytest.raises(Unreachable, match=advice) as ended:
+            Inquiry(target, PATIENCE).answers()
+        assert (ended.value.layer, examine(target).failed) == (layer, layer)
+
+
+def test_who_is_gone_after_the_first_queue_is_said_to_be_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    broker = ReferenceBroker()
+    monkeypatch.setitem(HANDLERS, m.BasicGet, lambda channel, method: Thread(target=broker.stop).start())
+    with broker:
+        with pytest.raises(Unreachable, match="stopped accepting connections") as ended:
+            Inquiry(Target.parse(broker.url), PATIENCE).answers()
+        assert ended.value.layer == "tcp"
+
+
+def offered(monkeypatch: pytest.MonkeyPatch, *, heeded: bool) -> dict[str, Answer]:
+    """What a stranger offers who heeds arguments, or takes them and passes over all."""
+    for kind in () if heeded else (m.QueueDeclare, m.ExchangeDeclare):
+        monkeypatch.setitem(HANDLERS, kind, passing_over(HANDLERS[kind]))
+    with ReferenceBroker() as broker:
+        return {one.feature: one for one in Inquiry(Target.parse(broker.url), 2.0, stranger=True).answers()}
+
+
+def passing_over(handler: Callable[..., None]) -> Callable[..., None]:
+    def passed(channel: object, method: m.QueueDeclare | m.ExchangeDeclare) -> None:
+        method.arguments = b""
+        handler(channel, method)
+
+    return passed
+
+
+def test_a_stranger_offers_the_arguments_that_have_an_effect(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = offered(monkeypatch, heeded=True)
+    assert {name: found[name].state for name in effects.QUESTIONS} == dict.fromkeys(effects.QUESTIONS, OFFERED)
+
+
+def test_a_stranger_does_not_offer_what_it_passes_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = offered(monkeypatch, heeded=False)
+    for name in effects.QUESTIONS:
+        assert found[name] == Answer(name, REFUSED, "it is passed over")
+    assert found["topic exchange"].state == OFFERED
+
+
+def test_who_dies_of_a_question_is_brought_back_and_asked_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The question before the silence is to blame; without a command to bring it back, the message says so."""
+    brokers = [ReferenceBroker().start()]
+    target = Target.parse(brokers[0].url)
+    honest = HANDLERS[m.TxSelect]
+
+    def fatal(channel: object, method: object) -> None:
+        Thread(target=brokers[-1].stop).start()
+
+    def again(handler: Callable[..., None]) -> None:
+        monkeypatch.setitem(HANDLERS, m.TxSelect, handler)
+        brokers.append(ReferenceBroker(port=target.port).start())
+
+    brokers[0].stop()
+    again(fatal)
+    with pytest.raises(Unreachable, match=r"had been asked for tx\.select"):
+        Inquiry(target, PATIENCE).answers()
+    again(fatal)
+    found = {one.feature: one for one in Inquiry(target, PATIENCE, revive=lambda: again(honest)).answers()}
+    brokers[-1].stop()
+    assert (found["tx.select"].state, found["basic.nack"].state) == (LOST, OFFERED)

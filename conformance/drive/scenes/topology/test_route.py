@@ -42,9 +42,9 @@ def publish(channel: Channel, exchange: str, *keys: str) -> None:
 
 @rule("ROUTE-001", queue_types=CLASSIC)
 def test_direct_keys_are_compared_octet_by_octet(stage: Stage) -> None:
-    """Keys that begin alike, that differ in case, in a space, the empty one, and one with a wildcard in it; and two
-    that look alike, the accent of one being a letter of its own."""
-    keys = ("red", "Red", "re", "red.", "red ", "", "*", "ros\u00e9", "rose\u0301")
+    """Keys that begin alike, that differ in case, in a space, the empty one, and one with a wildcard in it; two that
+    look alike, the accent of one being a letter of its own; and one by which three queues are bound."""
+    keys = ("red", "Red", "re", "red.", "red ", "", "*", "ros\u00e9", "rose\u0301", "red", "red")
     channel, exchange = spread(stage, "direct", keys)
     publish(channel, exchange, *keys, "reds", "#")
     stage.quiesce()

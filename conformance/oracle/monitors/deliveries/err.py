@@ -32,6 +32,8 @@ FORMS = {"TAG-008": "ERR-001", "RQ-014": "ERR-001"}
 """Rules by which a tag is unknown, and that say no more: any refusal bears them out. Its form is for the rule that
 names 406 and the channel, of a second settlement."""
 
+OVER = "connection error"
+"""How a channel has ended whose connection the broker has closed."""
 USABLE, UNLIMITED = "the number is usable", "its prefetch limit is gone"
 OF_REOPENING = USABLE, UNLIMITED
 REFUSED_TOO = {"RQ-014": (SPENT, OF_RECOVER)}
@@ -129,7 +131,7 @@ def others_go_on(fact: Answered, notes: Notes) -> None:
         notes.exercise("ERR-004")
 
 
-@judges(AfterClose, "ERR-006", "ERR-011")
+@judges(AfterClose, "ERR-006", "ERR-011", "CONN-019")
 def silence_after_close(fact: AfterClose, notes: Notes) -> None:
     """What was sent after the mistake is neither answered nor confirmed; after close-ok nothing comes at all."""
     channel, event = fact.channel, fact.event
@@ -137,7 +139,10 @@ def silence_after_close(fact: AfterClose, notes: Notes) -> None:
         return
     if fact.ours and (channel.indeterminate or _late(channel, event)):
         return
-    if fact.ours:
+    if fact.ours and channel.end == OVER:
+        allowed = f"nothing more on channel {channel.number}: the connection had been closed over a mistake"
+        notes.find("CONN-019", event, allowed, event.method, channel.connection.ended)
+    elif fact.ours:
         notes.find("ERR-006", event, f"nothing more on channel {channel.number}: its close was answered", event.method)
     elif event.method == "channel.close":
         allowed = f"one channel.close on channel {channel.number}"

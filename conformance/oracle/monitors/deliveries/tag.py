@@ -11,15 +11,16 @@ from conformance.oracle.monitors.table import judges
 def first_tag(fact: Numbered, notes: Notes) -> None:
     """The first delivery of a channel has tag 1, whatever other channels and former lives of its number have had.
 
-    One that goes on from the former life says which of these is the fault.
+    One that goes on from the former life says which of these is the fault; and 0 is a number of nobody's.
     """
     channel = fact.channel
     if channel.last_tag or channel.haunted:
         return
     rules = ["TAG-001"]
-    if any(other.last_tag for other in channel.connection.channels.values() if other is not channel):
+    others = fact.tag != 0
+    if others and any(other.last_tag for other in channel.connection.channels.values() if other is not channel):
         rules.append("TAG-006")
-    if channel.former_tag:
+    if others and channel.former_tag:
         rules.append("TAG-007")
     if fact.tag == 1:
         notes.exercise(*rules)

@@ -6,6 +6,8 @@ as well (`route`).
 
 from __future__ import annotations
 
+import re
+
 from conformance.oracle.monitors.refusals import grants, refuses
 from conformance.oracle.monitors.topology.exch import absent
 from conformance.oracle.topology.preconditions import Asked
@@ -16,6 +18,9 @@ AGAIN, NOT_BOUND, DEFAULT, BOUND, SEVERAL = "BIND-004", "BIND-005", "BIND-006", 
 GONE = "BIND-011"
 ENOUGH = 3
 ENDS = "source", "destination"
+WORDS = re.compile(r"(?:(?:[A-Za-z0-9]+|[*#])(?:\.(?:[A-Za-z0-9]+|[*#]))*)?")
+"""What the text lets a key of a topic exchange be: words of letters and digits, stars and hashes, with dots between. A
+broker may refuse other keys."""
 
 
 @refuses(NO_QUEUE, "queue.bind", code=404, what="a binding of a queue that does not exist")
@@ -64,8 +69,11 @@ def again(asked: Asked) -> bool:
 
 @grants(BOUND, "queue.bind", "exchange.bind")
 def bound(asked: Asked) -> bool:
-    """There is none, and nothing in its arguments that a broker might not know."""
+    """There is none, and nothing in its key or its arguments that a broker might not know."""
     arguments = asked.event.args.get("arguments") or {}
+    source = _pair(asked)[0]
+    if source is not None and source.kind == "topic" and WORDS.fullmatch(asked.key or "") is None:
+        return False
     return _binding(asked) is False and not any(name.startswith("x-") for name in arguments)
 
 

@@ -159,24 +159,32 @@ def same(asked: Asked) -> bool:
 def found(asked: Asked) -> bool:
     """It is looked for, and there."""
     exchange = asked.exchange()
-    if exchange is None or exchange.made.outlasts:
+    if exchange is None or exchange.made.outlasts or exchange.spared == IN_USE:
         return False  # of that another rule speaks
     return asked.event.has("passive") and asked.event.exchange not in PREDECLARED and asked.exchange_there() is True
 
 
-@grants(STANDARD, "exchange.declare")
+@grants(IN_USE, "exchange.declare")
+def spared(asked: Asked) -> bool:
+    """It is looked for after its deletion was refused."""
+    exchange = asked.exchange()
+    there = exchange is not None and exchange.spared == IN_USE and asked.exchange_there() is True
+    return there and asked.event.has("passive")
+
+
+@grants(STANDARD, "exchange.declare", asking=FOUND)
 def standard(asked: Asked) -> bool:
     """It is one of the two that every broker has."""
     return asked.event.exchange in REQUIRED and _looked_for_as_it_is(asked)
 
 
-@grants(TOPIC, "exchange.declare")
+@grants(TOPIC, "exchange.declare", asking=FOUND)
 def topic(asked: Asked) -> bool:
     """It is the topic exchange that every broker has which has any."""
     return asked.event.exchange == "amq.topic" and _looked_for_as_it_is(asked)
 
 
-@grants(MATCH, "exchange.declare")
+@grants(MATCH, "exchange.declare", asking=FOUND)
 def match(asked: Asked) -> bool:
     """It is such a headers exchange."""
     return asked.event.exchange == "amq.match" and _looked_for_as_it_is(asked)

@@ -65,6 +65,12 @@ def told(asked: Asked) -> bool | None:
     return absent(asked.queue_there()) if passive and lengthy(asked.event.queue or "") else False
 
 
+@refuses(TOLD, "queue.declare", code=406, what="a name that is longer than the text lets names be")
+def too_long(asked: Asked) -> bool | None:
+    """May a broker say that instead?"""
+    return None if told(asked) else False
+
+
 @grants(EXCHANGE, "exchange.declare")
 def exchange_name(asked: Asked) -> bool:
     """It has the characters and the length that the XML names."""

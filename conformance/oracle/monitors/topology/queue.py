@@ -114,11 +114,11 @@ def other_owner(asked: Asked) -> bool | None:
 
 @refuses(OTHER_FLAGS, DECLARE, code=406, what="a declaration with other flags")
 def other_flags(asked: Asked) -> bool | None:
-    """Is it durable where the client says otherwise?"""
+    """Is it durable where the client says otherwise? Another exclusive is another flag, too."""
 
     def other(queue: NamedQueue) -> bool | None:
         if queue.durable == asked.event.has("durable"):
-            return False
+            return None if (queue.owner is not None) != asked.event.has("exclusive") else False
         return None if queue.owner is not None else True
 
     return _differs(asked, other)
@@ -211,9 +211,27 @@ def not_empty(asked: Asked) -> bool | None:
 def found(asked: Asked) -> bool:
     """It is looked for, and there, with no argument that the broker refuses wherever it comes."""
     queue, known = asked.queue(), all(name in COMPARED and name not in asked.profile.refused for name in _given(asked))
-    if queue is None or queue.heir or queue.made.outlasts or (queue.auto_delete and queue.used):
+    if queue is None or queue.heir or queue.made.outlasts or (queue.auto_delete and queue.used) or queue.spared:
         return False  # of those other rules speak
     return _passive(asked) and known and asked.queue_there() is True
+
+
+@grants(IN_USE, DECLARE)
+def spared_in_use(asked: Asked) -> bool:
+    """It is looked for after its deletion was refused."""
+    return _spared(asked, IN_USE)
+
+
+@grants(NOT_EMPTY, DECLARE)
+def spared_not_empty(asked: Asked) -> bool:
+    """The same."""
+    return _spared(asked, NOT_EMPTY)
+
+
+def _spared(asked: Asked, rule: str) -> bool:
+    queue = asked.queue()
+    there = queue is not None and queue.spared == rule and asked.queue_there() is True
+    return there and _passive(asked) and not _given(asked)
 
 
 @grants(SAME, DECLARE)

@@ -53,6 +53,8 @@ RULES = {
 }
 ELSEWHERE = "ROUTE-015"
 """A queue gets nothing from an exchange to which it was never bound."""
+COMPARED = ways.MATCHED | {ways.DIRECT}
+"""Where a key or a header is compared, be it to the letter."""
 ALL_RULES = (*RULES.values(), ELSEWHERE)
 NEAREST = (
     ways.EMPTY,
@@ -176,7 +178,7 @@ def of_match(copy: Copy, notes: Notes) -> str:
     if way is None or copy.seen or copy.survives or copy.entry != PUBLISHED or (queue, way.like) in memory.came:
         return ""
     labels = way.reached.get(queue, ())
-    return "" if ways.MATCHED.isdisjoint(labels) else _rules(labels)[0]
+    return "" if COMPARED.isdisjoint(labels) else _rules(labels)[0]
 
 
 def hangs_on_match(publication: Publication, notes: Notes) -> bool:

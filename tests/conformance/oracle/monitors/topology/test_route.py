@@ -143,6 +143,7 @@ LAWFUL = [
 
 
 PAIRS = [
+    ("direct", "a", "a", "", "ROUTE-001"),
     ("topic", "a.b", "a.b", "", "ROUTE-003"),
     ("topic", "a.*", "a.b", "", "ROUTE-004"),
     ("topic", "a.#", "a.b", "", "ROUTE-005"),

@@ -1,0 +1,138 @@
+"""Does an argument mean anything to this broker? Asked of brokers that nobody knows, where they take the argument.
+
+The text leaves it to the broker which arguments there are, and a broker may pass over those that it does not know. Then
+it offers nothing, and what RabbitMQ's guides say of the argument is no claim about it. Each question makes something
+that only the argument would prevent, or bring about, and by far: a broker that is wrong by one passes it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from codec import methods as m
+from conformance.drive.drivers.raw import Item
+from conformance.history.events import Event
+
+SOON, PAUSE = 1.0, 0.1
+"""Seconds within which what happens by itself must have happened, and between two looks."""
+MANY = 4
+TAKEN, DELETED = "basic.get-ok", "queue.delete-ok"
+
+
+class Asking(Protocol):
+    """What a question needs: steps are sent one by one, each after the reply to the one before. `None`: all came;
+    else what came instead. `last` is the last reply."""
+
+    last: Event | None
+
+    def came(self, steps: Sequence[Item], wanted: str, within: float | None = None) -> str | None: ...
+
+    def queue(self, arguments: Mapping[str, object] | None = None) -> m.QueueDeclare: ...
+
+    def exchange(self, kind: str, arguments: Mapping[str, object] | None = None) -> m.ExchangeDeclare: ...
+
+
+def passed_over(ask: Asking, feature: str) -> bool:
+    """Is it certain that the argument has no effect?"""
+    question = QUESTIONS.get(feature)
+    return question is not None and question(ask)
+
+
+def _publish(queue: str, **properties: object) -> Item:
+    return m.BasicPublish(1, 0, "", queue), b"probe", properties
+
+
+def _get(queue: str) -> m.BasicGet:
+    return m.BasicGet(1, 0, queue, True)
+
+
+def _unlimited(ask: Asking) -> bool:
+    """Three come out, where there is room for one."""
+    queue = ask.queue({"x-max-length": 1})
+    return _comes(ask, (queue, *[_publish(queue.queue)] * MANY, *[_get(queue.queue)] * (MANY - 1)))
+
+
+def _lasting(ask: Asking) -> bool:
+    """Two come out that live for no time at all."""
+    queue = ask.queue({"x-message-ttl": 0})
+    return _comes(ask, (queue, *[_publish(queue.queue)] * 2, *[_get(queue.queue)] * 2))
+
+
+def _comes(ask: Asking, steps: Sequence[Item]) -> bool:
+    """Does the last get find a message?"""
+    return ask.came(steps, TAKEN) is None and ask.last is not None and ask.last.method == TAKEN
+
+
+def _staying(ask: Asking) -> bool:
+    """A queue that lives for a millisecond without use is there whenever it is looked for."""
+    queue = ask.queue({"x-expires": 1})
+    find = m.QueueDeclare(1, queue=queue.queue, passive=True)
+    return ask.came((queue,), "queue.declare-ok") is None and _again(ask, find, "queue.declare-ok")
+
+
+def _again(ask: Asking, step: Item, wanted: str) -> bool:
+    """Does this come each time, until soon?"""
+    until = time.monotonic() + SOON
+    while time.monotonic() < until:
+        time.sleep(PAUSE)
+        if ask.came((step,), wanted) is not None:
+            return False
+    return True
+
+
+def _buried(ask: Asking) -> bool:
+    """What is rejected comes nowhere."""
+    letters = ask.queue()
+    queue = ask.queue({"x-dead-letter-exchange": "", "x-dead-letter-routing-key": letters.queue})
+    consume = m.BasicConsume(1, queue=queue.queue, consumer_tag="probe", no_wait=True)
+    steps = (letters, queue, _publish(queue.queue), consume, m.BasicReject(1, 1, False), m.ChannelFlow(1, True))
+    find = m.QueueDelete(1, queue=letters.queue, if_empty=True)
+    if ask.came(steps, "channel.flow-ok") is not None:
+        return False
+    time.sleep(SOON)
+    return ask.came((find,), DELETED) is None
+
+
+def _unranked(ask: Asking) -> bool:
+    """The first that was published comes first, although the second is more urgent."""
+    queue, urgent = ask.queue({"x-max-priority": 3}), ask.exchange("fanout")
+    bind = m.QueueBind(1, queue=queue.queue, exchange=urgent.exchange)
+    first = _publish(queue.queue, priority=1)
+    second: Item = (m.BasicPublish(1, 0, urgent.exchange, ""), b"probe", {"priority": 3})
+    steps = (queue, urgent, bind, first, second, _get(queue.queue))
+    return _comes(ask, steps) and ask.last is not None and ask.last.exchange != urgent.exchange
+
+
+def _shared(ask: Asking) -> bool:
+    """Two consumers with room for one message each get one each."""
+    queue = ask.queue({"x-single-active-consumer": True})
+    consume = [m.BasicConsume(1, queue=queue.queue, consumer_tag=tag, no_wait=True) for tag in ("one", "other")]
+    steps = (queue, m.BasicQos(1, 0, 1, False), _publish(queue.queue), consume[0], _publish(queue.queue), consume[1])
+    return ask.came(steps, "basic.deliver", SOON) is None
+
+
+def _lost(ask: Asking) -> bool:
+    """What finds no way comes nowhere."""
+    queue, other = ask.queue(), ask.exchange("fanout")
+    first = ask.exchange("fanout", {"alternate-exchange": other.exchange})
+    bind = m.QueueBind(1, queue=queue.queue, exchange=other.exchange)
+    publish: Item = (m.BasicPublish(1, 0, first.exchange, ""), b"probe", {})
+    if ask.came((queue, other, first, bind, publish, m.ChannelFlow(1, True)), "channel.flow-ok") is not None:
+        return False
+    time.sleep(SOON)
+    return ask.came((m.QueueDelete(1, queue=queue.queue, if_empty=True),), DELETED) is None
+
+
+QUESTIONS: Mapping[str, Callable[[Asking], bool]] = {
+    "x-max-length": _unlimited,
+    "x-overflow": _unlimited,
+    "x-message-ttl": _lasting,
+    "x-expires": _staying,
+    "x-dead-letter-exchange": _buried,
+    "x-max-priority": _unranked,
+    "x-single-active-consumer": _shared,
+    "alternate-exchange": _lost,
+}
+"""By feature: whether it is certainly passed over."""
