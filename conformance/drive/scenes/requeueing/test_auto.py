@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from conformance.drive.around import elapse
+from conformance.drive.around import elapse, wait
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import BAD_TAG, stocked
@@ -117,7 +117,7 @@ def test_a_client_falls_silent(stage: Stage) -> None:
     stage.barrier(channel)
     silent.mute = True
     for _ in range(12):
-        elapse(stage, HEARTBEAT / 4)
+        wait(stage, HEARTBEAT / 8)
         stage.barrier(other)
     stage.waiter.ends(silent, 5 * HEARTBEAT)
     comes_back(stage, queue, 2)
