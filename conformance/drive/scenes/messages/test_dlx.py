@@ -11,7 +11,7 @@ from codec import values
 from conformance.drive.around import wait
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import confirming
+from conformance.drive.scenes.props import confirming, patiently
 from conformance.drive.stage import Stage
 
 EXCHANGE, KEY = "x-dead-letter-exchange", "x-dead-letter-routing-key"
@@ -36,9 +36,13 @@ def _expires(stage: Stage) -> bool:
 
 def _look(stage: Stage, *queues: str, gets: int = 2) -> None:
     reader = stage.channel()
-    for queue in queues:
-        for _ in range(gets):
-            stage.get(reader, queue, no_ack=True)
+
+    def look() -> None:
+        for queue in queues:
+            for _ in range(gets):
+                stage.get(reader, queue, no_ack=True)
+
+    patiently(stage, look)
 
 
 def _reject(stage: Stage, channel: Channel, queue: str, *, nack: bool = False) -> None:

@@ -9,7 +9,7 @@ import pytest
 from conformance.drive.around import wait
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import confirming
+from conformance.drive.scenes.props import confirming, patiently
 from conformance.drive.stage import Stage
 
 MOST, OCTETS, OVERFLOW, LEVELS = "x-max-length", "x-max-length-bytes", "x-overflow", "x-max-priority"
@@ -180,7 +180,7 @@ def test_the_refused_are_dead_letters(stage: Stage) -> None:
     publisher.publish(queue, 5)
     stage.confirmed(publisher)
     wait(stage, ARRIVED)
-    emptied(stage, stage.channel(), grave, 5)
+    patiently(stage, lambda: emptied(stage, stage.channel(), grave, 5))
 
 
 @rule("LEN-015", queue_types=("classic",))

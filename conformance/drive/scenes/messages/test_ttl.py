@@ -13,7 +13,7 @@ import pytest
 from conformance.drive.around import wait
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import confirming, outstanding, reopen
+from conformance.drive.scenes.props import confirming, outstanding, patiently, reopen
 from conformance.drive.stage import Stage
 
 SHORT, LONG, HALF, OVER = 250, 60_000, 0.15, 0.4
@@ -145,8 +145,7 @@ def test_nobody_asks_for_it(stage: Stage) -> None:
     channel.publish(queue, 3)
     stage.confirmed(channel)
     wait(stage, SHORTLY + SHORT / 1000)
-    stage.channel().declare(queue, passive=True)
-    stage.quiesce()
+    patiently(stage, lambda: _ask(stage, queue))
 
 
 @rule("TTL-006")
@@ -252,9 +251,13 @@ def test_nobody_uses_it(stage: Stage) -> None:
         stage.quiesce()
     queues = list(stage.belongings.queues)
     wait(stage, UNUSED)
+    patiently(stage, lambda: _ask(stage, *queues))
+
+
+def _ask(stage: Stage, *queues: str) -> None:
+    """For each of these, whether it is there."""
     for queue in queues:
-        asking = stage.channel()
-        asking.declare(queue, passive=True)
+        stage.channel().declare(queue, passive=True)
         stage.quiesce()
 
 
