@@ -113,6 +113,7 @@ class Mistake:
 
     rule: str
     code: int
+    """0: no text names one."""
     what: str
     scope: Scope
     made: Mistaken
@@ -120,7 +121,7 @@ class Mistake:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The broker must refuse it: this rule says so, and any of these codes is right."""
+    """The broker must refuse it: this rule says so, and any of these codes is right; 0 stands for any at all."""
 
     rule: str
     codes: tuple[int, ...]
@@ -161,7 +162,7 @@ def weigh(asked: Asked) -> Refusal | Grant | None:
         codes = dict.fromkeys(
             [certain.code, *(one.code for one, _ in possible if one.scope == certain.scope), *refused]
         )
-        return Refusal(certain.rule, tuple(codes), certain.what, certain.scope)
+        return Refusal(certain.rule, (0,) if 0 in codes else tuple(codes), certain.what, certain.scope)
     if possible:
         return None
     return Grant(tuple(dict.fromkeys(rule for rule, applies in CLAIMS.get(method, ()) if applies(asked))))

@@ -24,7 +24,7 @@ from conformance.oracle.model.facts import Answered, ClosedUnasked, Confirmed, D
 from conformance.oracle.monitors.consumers.consume import Holder
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes
-from conformance.oracle.monitors.refusals import refuses
+from conformance.oracle.monitors.refusals import ANY, refuses
 from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.topology.preconditions import Asked
 
@@ -89,13 +89,13 @@ def _requesters(asked: Asked) -> list[Any]:
     return [one for one in asked.actor.consumers.values() if one.queue == REPLIES]
 
 
-@refuses(UNACKED, "basic.consume", code=406, what="a consumer of replies that are to be acknowledged")
+@refuses(UNACKED, "basic.consume", code=ANY, what="a consumer of replies that are to be acknowledged")
 def unacked(asked: Asked) -> bool:
     """Does it consume with acknowledgements?"""
     return asked.event.queue == REPLIES and not asked.event.has("no_ack") and offered(asked.profile)
 
 
-@refuses(SECOND, "basic.consume", code=406, what="a second consumer of replies on one channel")
+@refuses(SECOND, "basic.consume", code=ANY, what="a second consumer of replies on one channel")
 def second(asked: Asked) -> bool | None:
     """Has its channel a requester already?"""
     present = _requesters(asked) if asked.event.queue == REPLIES and offered(asked.profile) else []
@@ -105,7 +105,7 @@ def second(asked: Asked) -> bool | None:
     return True if not same and any(one.state in (LIVE, STARTING) for one in present) else None
 
 
-@refuses(NOBODY, "basic.publish", code=406, what="a request on a channel that takes no replies")
+@refuses(NOBODY, "basic.publish", code=ANY, what="a request on a channel that takes no replies")
 def nobody(asked: Asked) -> bool | None:
     """Does its channel not consume from the pseudo-queue?"""
     if ASKS not in asked.event.arguments or not offered(asked.profile):

@@ -49,6 +49,8 @@ SOUND = {
 }
 BROKEN = [
     ("DRT-001", f"@open 1 \n 1 > consume {REPLIES} r \n 1 < consume-ok r"),
+    ("DRT-001", f"@open 1 \n 1 > consume {REPLIES} r \n 1 < closed 541 60 20 no"),
+    ("DRT-001", f"@open 1 \n 1 > consume {REPLIES} r \n 0 < kicked 541 60 20 no"),
     ("DRT-002", SECOND + "1 < consume-ok s"),
     ("DRT-003", f"@queue q \n @open 1 \n 1 > publish q m1 {ASKS} \n @barrier 1 \n - deadline replies"),
     ("DRT-003", f"@queue q \n {BESIDE} @open 1 \n 1 > publish q m1 {ASKS} \n @barrier 1 \n - deadline replies"),
@@ -76,6 +78,8 @@ BROKEN = [
     ("DRT-012", ASKED + MANDATORY.replace("8 < ack", f"8 < return {A1} r1 \n 8 < ack") + CAME),
 ]
 LAWFUL = {
+    "a refusal with another code: none is named": f"@open 1 \n 1 > consume {REPLIES} r \n 1 < closed 403 60 20 no",
+    "one that costs the connection": f"@open 1 \n 1 > consume {REPLIES} r \n 0 < kicked 530 60 20 no",
     "a reply that is on its way while its requester ends": ASKED + SENT + CANCELLED + "@barrier 1",
     "a reply that meets the end of its requester": ASKED + "1 > cancel r \n" + SENT + "1 < cancel-ok r \n @barrier 1",
     "a reply that is not confirmed yet": ASKED + f"@confirming 8 \n 8 > publish {A1} r1 \n @barrier 1",
