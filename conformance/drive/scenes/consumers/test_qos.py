@@ -44,11 +44,17 @@ def test_a_consumers_limit_is_used_up(stage: Stage) -> None:
 
 @rule("QOS-003")
 def test_each_consumer_has_its_own_limit(stage: Stage) -> None:
-    """Two consumers with a limit of 3 on one channel, of the same queue and of two."""
+    """Two consumers with a limit of 3 on one channel, of the same queue and of two; and nine with a limit of 1."""
     first, second = stocked(stage, 10), stocked(stage, 5)
     channel = limited(stage, first, 3)
     for queue in (first, second):
         channel.consume(queue)
+        stage.quiesce()
+    stage.barrier(channel)
+    many = stocked(stage, 20)
+    channel = limited(stage, many, 1)
+    for _ in range(8):
+        channel.consume(many)
         stage.quiesce()
     stage.barrier(channel)
 
@@ -104,7 +110,8 @@ def test_0_is_no_limit(stage: Stage) -> None:
 
 @rule("QOS-006", queue_types=("classic",))
 def test_a_channels_limit_is_never_passed(stage: Stage) -> None:
-    """Limits of 1, 3 and 5 for two consumers of two queues; then one is settled."""
+    """Limits of 1, 3 and 5 for two consumers of two queues; then one is settled. Or one consumer has all that its queue
+    had, and settles that: it is for the other then."""
     for limit in (1, 3, 5):
         channel = stage.channel()
         channel.qos(limit, global_=True)
@@ -113,6 +120,12 @@ def test_a_channels_limit_is_never_passed(stage: Stage) -> None:
         stage.quiesce()
         stage.barrier(channel)
         channel.ack(1)
+        stage.quiesce()
+    channel = limited(stage, stocked(stage, 2), 2, shared=True)
+    channel.consume(stocked(stage, 4))
+    stage.quiesce()
+    for tag in (1, 2):
+        channel.ack(tag)
         stage.quiesce()
 
 

@@ -12,6 +12,7 @@ from conformance.drive.around import wait
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import confirming, patiently
+from conformance.drive.scenes.requeueing.test_rq import ODD
 from conformance.drive.stage import Stage
 
 EXCHANGE, KEY = "x-dead-letter-exchange", "x-dead-letter-routing-key"
@@ -74,12 +75,13 @@ def test_rejected(stage: Stage) -> None:
     wait(stage, TURN)
     _reject(stage, holder, second)
     marked = stage.queue(_to(grave))
-    _sent(stage, marked, headers=[RECORD])
-    _reject(stage, holder, marked)
+    for properties in ({"headers": [RECORD]}, ODD):
+        _sent(stage, marked, **properties)
+        _reject(stage, holder, marked)
     if stage.offers("tx.select"):
         _committed(stage, stage.queue(_to(grave)))
     wait(stage, ARRIVED)
-    _look(stage, grave, gets=6)
+    _look(stage, grave, gets=7)
     _look(stage, last)
 
 
@@ -96,15 +98,16 @@ def _committed(stage: Stage, queue: str) -> None:
 
 @rule("DLX-002")
 def test_expired(stage: Stage) -> None:
-    """By its own time, and by that of the queue; several at once."""
+    """By its own time, and by that of the queue; several at once. One of each has properties of all kinds."""
     if not _expires(stage):
         return
     graves = stage.queue(), stage.queue()
     own, shared = stage.queue(_to(graves[0])), stage.queue(_to(graves[1], x_message_ttl=SHORT))
-    _sent(stage, own, 2, expiration=str(SHORT))
-    _sent(stage, shared, 2)
+    for properties in ({}, {}, ODD):
+        _sent(stage, own, **properties, expiration=str(SHORT))
+        _sent(stage, shared, **properties)
     wait(stage, ARRIVED)
-    _look(stage, *graves, gets=3)
+    _look(stage, *graves, gets=4)
 
 
 @rule("DLX-003")

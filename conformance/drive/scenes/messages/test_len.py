@@ -98,8 +98,10 @@ def test_two_limits(stage: Stage, size: int) -> None:
 @rule("LEN-007", queue_types=("classic",))
 @pytest.mark.parametrize(("limit", "most"), [(MOST, 4), (OCTETS, 40)], ids=["messages", "octets"])
 def test_the_newest_is_refused(stage: Stage, limit: str, most: int) -> None:
-    """Nine come to a queue for four that refuses the newest."""
+    """Nine come to a queue for four that refuses the newest; it may have priorities."""
     filled(stage, {limit: most, OVERFLOW: REFUSE}, [10] * 9)
+    if stage.offers(LEVELS):
+        filled(stage, {limit: most, OVERFLOW: REFUSE, LEVELS: 5}, [10] * 9)
 
 
 @rule("LEN-008", queue_types=("classic",))

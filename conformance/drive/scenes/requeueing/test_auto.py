@@ -18,6 +18,7 @@ from conformance.drive.stage import Stage
 
 HEARTBEAT = 2
 """Seconds; brokers are lenient with shorter intervals."""
+WIDE = (1 << 8) + 9
 ASKED = 200
 """This often it is asked whether all is back."""
 
@@ -48,7 +49,8 @@ def comes_back(stage: Stage, queue: str, count: int) -> None:
 def test_a_channel_is_closed(stage: Stage) -> None:
     """It holds gets, and deliveries of a live and of a cancelled consumer; then one that holds gets alone.
 
-    So many of these that the order of their tags is another one than that of the tags' texts.
+    So many of these that the order of their tags is another one than that of the tags' texts. And one that holds more
+    deliveries than an octet can count.
     """
     channel, gets = stage.channel(), stage.channel()
     queue, fetched = laden(stage, channel), stocked(stage, 12)
@@ -57,6 +59,11 @@ def test_a_channel_is_closed(stage: Stage) -> None:
         one.close()
         stage.quiesce()
         comes_back(stage, source, count)
+    many = stage.channel()
+    many.consume(stocked(stage, WIDE))
+    stage.quiesce()
+    many.close()
+    stage.quiesce()
 
 
 @rule("AUTO-002")
