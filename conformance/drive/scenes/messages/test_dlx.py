@@ -20,7 +20,7 @@ SHORT, LONG = 100, 60_000
 """Milliseconds."""
 ARRIVED, TURN = 1.3, 0.4
 """Seconds after which a dead letter has certainly come, and after which it most likely has."""
-TURNS, OCTETS = 3, 60
+TURNS, OCTETS, LONG_NAME = 3, 60, "." * 180
 RECORD = ("x-death", "S", b"of old")
 """What somebody may write where brokers write down the deaths of a message."""
 
@@ -163,14 +163,17 @@ def test_returned_too_often(stage: Stage) -> None:
 @rule("DLX-005")
 def test_its_address(stage: Stage) -> None:
     """With a key of the queue, which may be empty, and without; to the default exchange, and to another. Where the
-    default exchange gets it without a key of the queue, it goes by the name in its own."""
+    default exchange gets it without a key of the queue, it goes by the name in its own. The key may be long,
+    and like another one but for its end."""
     grave, holder = stage.queue(), stage.channel()
-    exchange = stage.exchange(grave)
+    exchange, name = stage.exchange(grave), stage.recorder.private_name() + LONG_NAME
+    twins = [stage.queue(name=name + last) for last in "ab"]
     for arguments in (
         _to(grave),
         {EXCHANGE: exchange},
         {EXCHANGE: exchange, KEY: "dead"},
         {EXCHANGE: exchange, KEY: ""},
+        *map(_to, twins),
     ):
         queue = stage.queue(arguments)
         _sent(stage, queue)
@@ -180,8 +183,9 @@ def test_its_address(stage: Stage) -> None:
     sender.publish(grave, exchange=stage.exchange(queue))
     stage.confirmed(sender)
     _reject(stage, holder, queue)
-    wait(stage, TURN)
-    _look(stage, grave, gets=5)
+    wait(stage, ARRIVED)
+    _look(stage, grave, gets=6)
+    _look(stage, *twins)
 
 
 def _rounds(stage: Stage, turns: int, *, last: float = TURN) -> None:

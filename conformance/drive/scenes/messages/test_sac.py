@@ -68,11 +68,11 @@ def test_one_of_three_is_served(stage: Stage, rank: int) -> None:
 @pytest.mark.parametrize("holding", [False, True])
 def test_another_takes_over(stage: Stage, how: str, holding: bool) -> None:
     """It is cancelled, with an answer or without, where that does no other harm, or its channel closed: with all
-    acknowledged, or while it holds two of five messages."""
+    acknowledged, or while it holds two of five messages. Then those that take over leave, one after the other."""
     if "cancel" in how:
         stage.require("basic.cancel")
     queue = stage.queue(SINGLE)
-    consumers = waiting(stage, queue, 2, limit=2)
+    consumers = waiting(stage, queue, 4, limit=2)
     restock(stage, queue, 5 if holding else 2)
     channel, tag = active(stage, consumers)
     if not holding:
@@ -86,10 +86,20 @@ def test_another_takes_over(stage: Stage, how: str, holding: bool) -> None:
         channel.close()
     stage.quiesce()
     restock(stage, queue, 2)
-    stage.quiesce()
+    _one_after_the_other(stage, queue, [one for one in consumers if one[0] is not channel])
     for one in stage.used():
         if one.state == "open":
             stage.barrier(one)
+
+
+def _one_after_the_other(stage: Stage, queue: str, consumers: list[tuple[Channel, str]]) -> None:
+    """Each that is served gets two, and leaves with its channel, until one is left."""
+    while len(consumers) > 1:
+        served, _ = active(stage, consumers)
+        served.close()
+        consumers = [one for one in consumers if one[0] is not served]
+        stage.quiesce()
+        restock(stage, queue, 2)
 
 
 @rule("SAC-003")
