@@ -5,6 +5,9 @@ Each scene lets messages die, waits until their dead letters have certainly arri
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from codec import values
@@ -103,7 +106,8 @@ def test_expired(stage: Stage) -> None:
         return
     graves = stage.queue(), stage.queue()
     own, shared = stage.queue(_to(graves[0])), stage.queue(_to(graves[1], x_message_ttl=SHORT))
-    for properties in ({}, {}, ODD):
+    kinds: Sequence[dict[str, Any]] = ({}, {}, ODD)
+    for properties in kinds:
         _sent(stage, own, **properties, expiration=str(SHORT))
         _sent(stage, shared, **properties)
     wait(stage, ARRIVED)
@@ -168,13 +172,14 @@ def test_its_address(stage: Stage) -> None:
     grave, holder = stage.queue(), stage.channel()
     exchange, name = stage.exchange(grave), stage.recorder.private_name() + LONG_NAME
     twins = [stage.queue(name=name + last) for last in "ab"]
-    for arguments in (
+    ways: Sequence[dict[str, object]] = (
         _to(grave),
         {EXCHANGE: exchange},
         {EXCHANGE: exchange, KEY: "dead"},
         {EXCHANGE: exchange, KEY: ""},
         *map(_to, twins),
-    ):
+    )
+    for arguments in ways:
         queue = stage.queue(arguments)
         _sent(stage, queue)
         _reject(stage, holder, queue)
