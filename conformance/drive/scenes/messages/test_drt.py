@@ -100,11 +100,15 @@ def test_addresses(stage: Stage, tag: str | None) -> None:
 
 
 @rule("DRT-005", queue_types=CLASSIC)
-def test_replies_come(stage: Stage) -> None:
+@pytest.mark.parametrize("committed", [False, True], ids=["at once", "committed"])
+def test_replies_come(stage: Stage, committed: bool) -> None:
     """From the same channel, from another one, and from another connection; of all sizes, and in a transaction. Each
     twice: one may be lost."""
     channel, _ = requester(stage)
     address = address_of(stage, channel)
+    if committed:
+        _committed(stage, channel, address)
+        return
     for by in (channel, confirming(stage), stage.channel(connection=stage.connect("other"))):
         for _ in range(2):
             reply(stage, by, address, channel)
@@ -115,13 +119,17 @@ def test_replies_come(stage: Stage) -> None:
         for _ in range(2):
             reply(stage, by, address, channel, **about)
             stage.barrier(channel)
-    if stage.offers("tx.select"):
-        transacting = stage.channel()
-        transacting.tx_select()
-        stage.quiesce()
-        for _ in range(2):
-            reply(stage, transacting, address, channel, commit=True)
-            stage.barrier(channel)
+
+
+def _committed(stage: Stage, channel: Channel, address: str) -> None:
+    """On a connection of its own: a broker that fails at it does no other harm."""
+    stage.require("tx.select")
+    transacting = stage.channel(connection=stage.connect("transacting"))
+    transacting.tx_select()
+    stage.quiesce()
+    for _ in range(2):
+        reply(stage, transacting, address, channel, commit=True)
+        stage.barrier(channel)
 
 
 @rule("DRT-006", queue_types=CLASSIC)
