@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 
+from conformance.drive.around import SECOND, wait
 from conformance.drive.channel import Channel
 from conformance.drive.drivers.raw import RawConnection
 from conformance.drive.stage import NotOffered, SceneOver, Stage
 
 BAD_TAG = 99
 """A tag that no scene is ever delivered."""
+TO_BE_SURE = 0.1
+"""Seconds."""
 FILLING = 60
 """This many publishes are tried on a full queue until it says so: a quorum queue's channel learns of it late."""
 
@@ -42,6 +46,16 @@ def filled(stage: Stage, channel: Channel) -> str:
         channel.publish(queue)
         stage.quiesce()
     return queue
+
+
+def patiently(stage: Stage, look: Callable[[], None]) -> None:
+    """Looks, and once more where something is late: what no text says how soon it comes is missed only after a while
+    that no broker needs."""
+    look()
+    ahead = (stage.judge.late() - stage.recorder.now()) / SECOND
+    if ahead > 0:
+        wait(stage, ahead + TO_BE_SURE)
+        look()
 
 
 def large(channel: Channel) -> bytes:

@@ -317,6 +317,8 @@ class Silenced(Fact):
     """The broker dropped a connection with heartbeats, without connection.close."""
 
     connection: Connection
+    calm: bool
+    """Had neither of them stood still shortly before?"""
 
     @property
     def silence(self) -> float:

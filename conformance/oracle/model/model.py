@@ -62,6 +62,7 @@ from conformance.oracle.model.owed import (
     Obligation,
     owed_by,
 )
+from conformance.oracle.model.pauses import Pauses
 from conformance.oracle.model.queues import Queue
 from conformance.oracle.topology import Topology
 
@@ -81,6 +82,7 @@ class Model:
         "opaque",
         "open",
         "over",
+        "pauses",
         "profile",
         "queue_type",
         "queues",
@@ -103,6 +105,7 @@ class Model:
         self.captured = False
         """It was taken off the wire between its clients and the broker."""
         self.settings = timeouts.Settings()
+        self.pauses = Pauses()
         self.over: deque[str] = deque()
         self.killed = 0
         """Connections that have ended."""
@@ -120,6 +123,7 @@ class Model:
                 return ()
         if event.direction != TO_BROKER:
             connection.hushed = False
+            self.pauses.broker_speaks(event.time_ns)
             if self.settings.timed:
                 timeouts.read(connection, event)
             return self._receive(connection, event)
@@ -127,7 +131,7 @@ class Model:
             self.settings.stamps[event.seq] = event.time_ns
             memory.stamped(self.settings.stamps)
         sending.send(self, connection, event)
-        connection.heard_at = event.time_ns
+        self.pauses.client_speaks(connection, event.time_ns)
         return ()
 
     def _beside(self, event: Event) -> Iterator[Fact]:
@@ -142,11 +146,12 @@ class Model:
             yield from self._end(self._connection(event.connection), event)
         elif kind == events.HEARTBEAT:
             if event.direction == TO_BROKER:
-                self._connection(event.connection).heard_at = event.time_ns
+                self.pauses.client_speaks(self._connection(event.connection), event.time_ns)
                 self._connection(event.connection).handshake.beat_at = event.time_ns
                 octets.sent(self._connection(event.connection), event)
             else:
                 self._connection(event.connection).torn = False
+                self.pauses.broker_speaks(event.time_ns)
                 yield Beat(event, self._connection(event.connection))
                 if event.channel:
                     yield self._unlawful(event, "heartbeats on channel 0", f"a heartbeat on channel {event.channel}")
@@ -307,7 +312,7 @@ class Model:
         cause = str(event.args.get("cause"))
         if cause in UNEXPECTED and not connection.closing:
             if connection.heartbeat and connection.error is None:
-                yield Silenced(event, connection)
+                yield Silenced(event, connection, self.pauses.none_before(connection, event.time_ns))
                 cause = "heartbeat"
             yield from closing.close_connection(self, connection, event, cause)
         closing.lose_connection(connection, event.seq, cause)

@@ -116,6 +116,10 @@ class Judge:
         """When the deliveries that may time out will have done so at the latest: times in nanoseconds, in order."""
         return sorted(due for due, _, _ in timeouts.running(self._model.connections.values()))
 
+    def late(self) -> int:
+        """From this time on another look tells what is late by now, in nanoseconds; 0: nothing is."""
+        return self._notes.looks_at
+
     def wanted(self, queue: str) -> frozenset[str]:
         """The messages that must still come out when the queue is drained and all that is held is given back."""
         found = self._model.queues.get(queue)

@@ -89,6 +89,7 @@ class Notes:
         "circumstances",
         "fresh",
         "judgement",
+        "looks_at",
         "profile",
         "subject",
     )
@@ -101,6 +102,8 @@ class Notes:
         """The fact that is being judged."""
         self._exercised: dict[str, int] = self.judgement.exercised
         self.fresh: list[Finding] = []
+        self.looks_at = 0
+        """From this time on another look tells what is late by now; 0: nothing is."""
         self.accused: list[str] = []
         """The rules that the fact which is being judged breaks for certain."""
         self._expected: dict[int, dict[int, tuple[int, tuple[str, ...]]]] = {}
@@ -262,6 +265,10 @@ class Notes:
         """What was found since this was last asked."""
         found, self.fresh = self.fresh, []
         return found
+
+    def look_again(self, at_ns: int) -> None:
+        """Something is not there that must come, and by then it must have come, however slow the broker is."""
+        self.looks_at = max(self.looks_at, at_ns)
 
     def report(self, rule: str, what: str) -> None:
         """Something a rule lets open was seen one way or the other."""

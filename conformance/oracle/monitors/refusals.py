@@ -39,6 +39,8 @@ LIMIT = re.compile(r"\blimit\b.*\b(reached|exceeded)\b|\b(reached|exceeded)\b.*\
 RIGHTS = "AUTH"
 ASKING: dict[str, str] = {}
 """By rules that say what is there: the rule about asking for it."""
+ANY, INTERNAL_ERROR = 0, 541
+"""The code of a refusal for which no text names one; and what is no refusal."""
 OF_A_CHANNEL = ("CNF-016", "CNF-019", "TX-004", "TMO-001", "TMO-023")
 """Rules of this form whose mistakes the model finds by itself."""
 
@@ -47,14 +49,15 @@ OF_A_CHANNEL = ("CNF-016", "CNF-019", "TX-004", "TMO-001", "TMO-023")
 def closed_over_a_mistake(fact: Faulted, notes: Notes) -> None:
     """The broker closed the channel over a mistake: with its code, naming its method or none, before any answer.
 
-    The rules give codes alone. A header or a body is no method, so what is wrong with a content has no name. A 403 may
-    be about rights or room: it does not show that the mistake was seen.
+    The rules give codes alone, or not even these. A header or a body is no method, so what is wrong with a content has
+    no name. A 403 may be about rights or room: it does not show that the mistake was seen.
     """
     error, event = fact.error, fact.event
     code, ids = int(event.args.get("reply_code", 0)), (error.class_id, error.method_id)
-    if code != ACCESS_REFUSED or error.code == ACCESS_REFUSED:
+    if code != ACCESS_REFUSED or error.code in (ACCESS_REFUSED, ANY):
         notes.exercise(error.rule)
-    if code not in error.codes or ids_of(event) not in (ids, (0, 0)):
+    right = code in error.codes if error.code else code != INTERNAL_ERROR
+    if not right or ids_of(event) not in (ids, (0, 0)):
         notes.find(
             error.rule,
             event,
@@ -99,7 +102,8 @@ def never_closed(fact: Unanswered, notes: Notes) -> None:
 
 @judges(ConnectionFailed, *OF_A_CHANNEL, "ERR-004")
 def connection_lost_over_a_mistake(fact: ConnectionFailed, notes: Notes) -> None:
-    """connection.close names what should have cost its channel only. By 540 it would say: not offered."""
+    """connection.close names what should have cost its channel only. By 540 it would say: not offered. Where no text
+    names a code, it may be one that costs the connection."""
     event = fact.event
     if fact.error is not None or int(event.args.get("reply_code", 0)) == NOT_IMPLEMENTED:
         return
@@ -109,6 +113,9 @@ def connection_lost_over_a_mistake(fact: ConnectionFailed, notes: Notes) -> None
         if channel.method_error is not None and not channel.close_seen
     ]
     named = len(over) == 1 and event.kind == METHOD and ids_of(event) == (over[0].class_id, over[0].method_id)
+    if named and over[0].code == ANY and int(event.args.get("reply_code", 0)) != INTERNAL_ERROR:
+        notes.exercise(over[0].rule)
+        return
     if named or (len(over) == 1 and is_over(fact, over[0].seq)):
         if event.args.get("reply_code") in over[0].instead:
             notes.exercise(over[0].rule)

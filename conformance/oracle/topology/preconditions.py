@@ -113,6 +113,7 @@ class Mistake:
 
     rule: str
     codes: tuple[int, ...]
+    """0: no text names one."""
     what: str
     scope: Scope
     made: Mistaken
@@ -122,7 +123,7 @@ class Mistake:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The broker must refuse it: this rule says so, and any of these codes is right."""
+    """The broker must refuse it: this rule says so, and any of these codes is right; 0 stands for any at all."""
 
     rule: str
     codes: tuple[int, ...]
@@ -164,7 +165,8 @@ def weigh(asked: Asked) -> Refusal | Grant | None:
         others = [code for one, _ in possible if one.scope == certain.scope for code in one.codes]
         codes = dict.fromkeys([*certain.codes, *others, *refused])
         hard = dict.fromkeys(code for one, _ in possible for code in one.hard)
-        return Refusal(certain.rule, tuple(codes), certain.what, certain.scope, tuple(hard))
+        named = (0,) if 0 in codes else tuple(codes)
+        return Refusal(certain.rule, named, certain.what, certain.scope, tuple(hard))
     if possible:
         return None
     return Grant(tuple(dict.fromkeys(rule for rule, applies in CLAIMS.get(method, ()) if applies(asked))))

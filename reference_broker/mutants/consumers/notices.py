@@ -217,3 +217,16 @@ def quiet_deletion(channel: Channel, method: m.QueueDelete) -> None:
         return
     for consumer in topology.remove_queue(channel, method)[1]:
         del consumer.channel.consumers[consumer.tag]
+
+
+@changes("notices.none-in-transactions", "a transactional channel is not notified", "CAN-003")
+def none_in_transactions(parts: Parts) -> None:
+    below = parts.channel
+
+    def cancelled(self: Channel, consumer: Consumer) -> None:
+        if self.transaction is None:
+            below.cancelled(self, consumer)
+        else:
+            del self.consumers[consumer.tag]
+
+    parts.override("channel", cancelled=cancelled)

@@ -201,3 +201,25 @@ def uncommitted_frees(channel: Channel, method: m.BasicAck) -> None:
     if channel.transaction is not None and held is not None and held.consumer is not None:
         held.consumer.release()
         held.consumer.wake()
+
+
+@changes("slots.for-one-alone", "a slot of the channel's limit is for the consumer that has freed it", "QOS-010")
+def for_one_alone(parts: Parts) -> None:
+    def wake(self: Consumer) -> None:
+        if self.own.parked:
+            self.own.wake()
+        if self in self.shared.parked and not self.shared.full():
+            del self.shared.parked[self]
+            self.resume()
+
+    parts.override("consumer", wake=wake)
+
+
+@changes("slots.three-limits", "a channel keeps three limits, and its fourth consumer has none", "QOS-001", "QOS-003")
+def three_limits(parts: Parts) -> None:
+    below = parts.channel
+
+    def limit_of(self: Channel, queue: Queue, tag: str) -> Limit:
+        return below.limit_of(self, queue, tag) if len(self.consumers) < 3 else parts.limit()
+
+    parts.override("channel", limit_of=limit_of)

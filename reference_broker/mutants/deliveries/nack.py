@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from codec import methods as m
+from reference_broker import basic
 from reference_broker import channel as fates
 from reference_broker.channel import Channel
 from reference_broker.mutants.deliveries.settle import front, nack_with, take
@@ -62,3 +63,25 @@ def reject_always_requeues(channel: Channel, method: m.BasicReject) -> None:
 @handles(m.BasicReject, "settle.reject-never-requeues", "reject discards whatever its requeue bit says", "ACK-012")
 def reject_never_requeues(channel: Channel, method: m.BasicReject) -> None:
     channel.settle(channel.collect(method.delivery_tag, False), fates.discarded)
+
+
+@handles(m.BasicNack, "settle.nack-to-one-queue", "what a nack returns goes to the queue of the first", "ACK-011")
+def nack_to_one_queue(channel: Channel, method: m.BasicNack) -> None:
+    deliveries = channel.collect(method.delivery_tag, method.multiple)
+    for delivery in deliveries if method.requeue else ():
+        if delivery.queue is not deliveries[0].queue:
+            delivery.queue = deliveries[0].queue
+            delivery.queue.published += 1
+            delivery.entry.position = delivery.queue.published
+    channel.settle(deliveries, fates.requeued if method.requeue else fates.discarded)
+
+
+@handles(m.BasicNack, "settle.nack-buries-of-one-queue", "a nack makes dead letters for one queue alone", "MODE-005")
+def nack_buries_of_one_queue(channel: Channel, method: m.BasicNack) -> None:
+    if method.requeue:
+        basic.nack(channel, method)
+        return
+    deliveries = channel.collect(method.delivery_tag, method.multiple)
+    mine = [one for one in deliveries if one.queue is deliveries[0].queue]
+    channel.settle(mine, fates.discarded)
+    channel.settle([one for one in deliveries if one not in mine], fates.acked)

@@ -262,3 +262,18 @@ def multiple_of_256(self: Unacked, tag: int) -> list[Delivery] | None:
     if found is not None:
         self.restore(found[256:])
     return found if found is None else found[:256]
+
+
+@replaces(
+    "unacked.up_to",
+    "settle.multiple-leaves-redelivered",
+    "a multiple leaves out, below its own tag, what was delivered before",
+    "ACK-002",
+)
+def multiple_leaves_redelivered(self: Unacked, tag: int) -> list[Delivery] | None:
+    taken = Unacked.up_to(self, tag)
+    if taken is None:
+        return None
+    left = [one for one in taken if one.entry.redelivered and one.tag != tag]
+    self.restore(left)
+    return [one for one in taken if one not in left]

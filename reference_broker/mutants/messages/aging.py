@@ -297,3 +297,24 @@ def leaving_begins(parts: Parts) -> None:
 
     parts.override("queue", leave=leave)
     parts.override("vhost", watch_expiry=watch_expiry)
+
+
+@replaces("queue.expiry", "aging.own-by-name-alone", "what comes over an exchange has no time of its own", "TTL-001")
+def own_by_name_alone(self: Queue, message: Message) -> float | None:
+    if message.exchange and self.settings.message_ttl is None:
+        return None
+    return Queue.expiry(self, message)
+
+
+@replaces(
+    "queue.expiry", "aging.shared-by-name-alone", "what comes over an exchange has no time of its queue", "TTL-002"
+)
+def shared_by_name_alone(self: Queue, message: Message) -> float | None:
+    if message.exchange and message.header.expiration is None:
+        return None
+    return Queue.expiry(self, message)
+
+
+@replaces("queue.expiry", "aging.bodiless-outlive", "messages without a body do not expire", "TTL-001")
+def bodiless_outlive(self: Queue, message: Message) -> float | None:
+    return Queue.expiry(self, message) if message.body else None

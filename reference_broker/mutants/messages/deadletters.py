@@ -289,3 +289,28 @@ def gone_with_channel(parts: Parts) -> None:
             below.exceed(self, entry, delivery)
 
     parts.override("queue", exceed=exceed)
+
+
+@changes("deadletters.expired-unranked", "what has expired loses its priority", "CONTENT-007")
+def expired_unranked(parts: Parts) -> None:
+    below = parts.dead_letters
+
+    def letter(
+        self: DeadLetters, message: Message, queue: str, reason: str, now: float, exchange: str, key: str | None
+    ) -> Message:
+        dead = below.letter(self, message, queue, reason, now, exchange, key)
+        return dead.copy(dead.exchange, dead.routing_key, priority=None) if reason == "expired" else dead
+
+    parts.override("dead_letters", letter=letter)
+
+
+@changes("deadletters.short-keys", "of a key for dead letters 127 octets are kept", "DLX-005", "DLX-001")
+def short_keys(parts: Parts) -> None:
+    below = parts.dead_letters
+
+    def letter(
+        self: DeadLetters, message: Message, queue: str, reason: str, now: float, exchange: str, key: str | None
+    ) -> Message:
+        return below.letter(self, message, queue, reason, now, exchange, None if key is None else key[:127])
+
+    parts.override("dead_letters", letter=letter)

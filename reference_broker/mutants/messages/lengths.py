@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from reference_broker.channel import Channel
 from reference_broker.message import Entry, Message
 from reference_broker.mutants.kinds import memory, replaces
 from reference_broker.queue import Queue
 from reference_broker.ready import Ready
 from reference_broker.replies import ReplyTo
+from reference_broker.transaction import Transaction
 from reference_broker.vhost import VirtualHost
 
 
@@ -231,3 +233,25 @@ def returned_weigh_nothing(self: Ready, entry: Entry) -> None:
 def returned_to_quorum(self: Queue) -> None:
     if self.quorum is None or not self.ready.returned:
         Queue.trim(self)
+
+
+@replaces("transaction.commit", "lengths.committed-unlimited", "a commit passes over limits", "LEN-001")
+def committed_unlimited(self: Transaction, channel: Channel) -> bool:
+    limited = [queue for queue in channel.vhost.queues.values() if queue.limited]
+    for queue in limited:
+        queue.limited = False
+    accepted = Transaction.commit(self, channel)
+    for queue in limited:
+        queue.limited = True
+    return accepted
+
+
+@replaces("queue.put_back", "lengths.returned-weigh-twice", "the octets of what comes back count twice", "LEN-014")
+def returned_weigh_twice(self: Queue, entry: Entry) -> None:
+    Queue.put_back(self, entry)
+    self.ready.octets += len(entry.message.body)
+
+
+@replaces("queue.refuses", "lengths.ranked-take-all", "a queue with priorities refuses nothing", "LEN-007", "CNF-011")
+def ranked_take_all(self: Queue, message: Message) -> bool:
+    return not self.settings.max_priority and Queue.refuses(self, message)

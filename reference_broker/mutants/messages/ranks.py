@@ -85,3 +85,12 @@ def lost_when_full(self: Consumer) -> Limit | None:
     if found is self.own:
         self.priority = 0
     return found
+
+
+@replaces("queue.next_in_turn", "ranks.one-octet", "priorities of consumers have one octet", "CPRIO-001")
+def one_octet(self: Queue) -> Consumer:
+    if not self.ranked:
+        return Queue.next_in_turn(self)
+    first = max(self.ring, key=lambda consumer: (consumer.priority + 128) % 256 - 128)
+    self.ring.remove(first)
+    return first

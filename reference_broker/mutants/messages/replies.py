@@ -13,11 +13,13 @@ from reference_broker.errors import ConnectionException, not_found
 from reference_broker.message import Message
 from reference_broker.mutants.kinds import changes, handles, memory, replaces
 from reference_broker.parts import Parts
+from reference_broker.queue import Queue
 from reference_broker.replies import REPLY_TO, ReplyTo
+from reference_broker.transaction import Transaction
 from reference_broker.vhost import VirtualHost
 
 PREFIX = f"{REPLY_TO}."
-LONGEST = 255
+LONGEST, LARGE = 255, 1 << 17
 ISSUES = "https://github.com/rabbitmq/rabbitmq-server/issues/"
 
 
@@ -269,3 +271,15 @@ def mandatory_returned(self: Channel, exchange: str, message: Message, mandatory
     if mandatory and routed_to(self, exchange, message) is not None:
         self.give_back(exchange, message)
     return accepted
+
+
+@replaces("vhost.route", "replies.large-lost", "replies of several frames are lost", "DRT-005")
+def large_lost(self: VirtualHost, exchange: str, message: Message) -> list[Queue | ReplyTo]:
+    found = VirtualHost.route(self, exchange, message)
+    return [one for one in found if not (isinstance(one, ReplyTo) and len(message.body) > LARGE)]
+
+
+@replaces("transaction.publish", "replies.committed-lost", "replies in a transaction are lost", "DRT-005")
+def committed_lost(self: Transaction, channel: Channel, exchange: str, message: Message, mandatory: bool) -> None:
+    if exchange or not channel.vhost.awaits(message.routing_key):
+        Transaction.publish(self, channel, exchange, message, mandatory)

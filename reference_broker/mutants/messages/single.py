@@ -176,3 +176,11 @@ def quiet_cancel(channel: Channel, method: m.BasicCancel) -> None:
         del queue.consumers[other]
     basic.cancel(channel, method)
     queue.consumers.update(dict.fromkeys(others))
+
+
+@replaces("queue.activate_one", "single.two-terms", "after two consumers nobody is served", "SAC-001", "SAC-002")
+def two_terms(self: Queue) -> None:
+    terms: list[int] = memory(self, "terms", lambda: [0])
+    terms[0] += self.active is None
+    if terms[0] <= 2:
+        Queue.activate_one(self)

@@ -336,3 +336,13 @@ def nothing_for_nobody(parts: Parts) -> None:
             channel.confirms.next()
 
     parts.publish = publish
+
+
+@replaces(
+    "confirms.flush", "confirms.of-one-octet", "of the number of a publish the lowest octet is confirmed", "CNF-004"
+)
+def of_one_octet(self: Confirms, channel: int) -> list[m.BasicAck | m.BasicNack]:
+    answers = Confirms.flush(self, channel)
+    for answer in answers:
+        answer.delivery_tag = answer.delivery_tag & 0xFF or 0x100
+    return answers

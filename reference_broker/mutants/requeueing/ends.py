@@ -235,3 +235,13 @@ def nobody_is_woken(self: Channel, deliveries: list[Delivery], fate: Fate) -> No
         return
     for delivery in deliveries:
         fate(delivery)
+
+
+@changes("ends.of-many", "the end of a channel returns 256 deliveries at most", "AUTO-001", "AUTO-010", "AUTO-011")
+def of_many(parts: Parts) -> None:
+    below = parts.channel
+
+    def leaving(self: Channel, deliveries: list[Delivery]) -> list[Delivery]:
+        return below.leaving(self, deliveries)[:256]
+
+    parts.override("channel", leaving=leaving)

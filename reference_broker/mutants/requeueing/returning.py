@@ -144,3 +144,10 @@ def fifth_goes_last(self: Queue, entry: Entry) -> None:
         self.ready.push(entry)
     else:
         Queue.put_back(self, entry)
+
+
+@replaces("channel.requeue", "requeue.recover-of-one-queue", "basic.recover returns to one queue alone", "RQ-014")
+def recover_of_one_queue(self: Channel, deliveries: list[Delivery]) -> None:
+    mine = [one for one in deliveries if one.queue is deliveries[0].queue]
+    self.unacked.restore(one for one in deliveries if one not in mine)
+    Channel.requeue(self, mine)

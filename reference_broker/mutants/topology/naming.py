@@ -10,8 +10,10 @@ from codec.errors import ReplyCode
 from reference_broker.channel import Channel
 from reference_broker.connection import Connection
 from reference_broker.errors import AmqpException, ConnectionException, not_found, precondition
+from reference_broker.message import Message
 from reference_broker.mutants.kinds import replaces
 from reference_broker.mutants.topology.binding import Handle, handling
+from reference_broker.vhost import VirtualHost
 
 LAVINMQ = "https://github.com/cloudamqp/lavinmq/pull/631"
 LENGTH, USUAL, ROOM = 64, 127, 255
@@ -123,3 +125,14 @@ _nothing_is_fine(
     "queue.unbind is answered where nothing was declared",
     "BIND-010",
 )
+
+
+@replaces(
+    "vhost.publish", "naming.alike", "to publishes names are the same by their first 127 octets", "QUEUE-023", "RQ-011"
+)
+def alike(self: VirtualHost, exchange: str, message: Message) -> tuple[bool, bool]:
+    if not exchange:
+        for name, queue in self.queues.items():
+            if len(name.encode()) > USUAL and name[:USUAL] == message.routing_key[:USUAL]:
+                return True, queue.publish(message)
+    return VirtualHost.publish(self, exchange, message)

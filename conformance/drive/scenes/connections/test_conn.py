@@ -243,10 +243,10 @@ def test_heartbeats(stage: Stage) -> None:
     beating, talking = (stage.connect(name, heartbeat=1) for name in ("beating", "talking"))
     beating.mute = talking.mute = True
     quiet, channel = stage.channel(), stage.channel(connection=talking)
-    for _ in range(7):
+    for _ in range(14):
         if beating.alive:
             beating.send(codec.Heartbeat().encode())
-        wait(stage, 0.5)
+        wait(stage, 0.25)
         stage.barrier(channel)
     if beating.alive:
         beating.mute = False

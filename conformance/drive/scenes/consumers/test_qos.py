@@ -44,11 +44,17 @@ def test_a_consumers_limit_is_used_up(stage: Stage) -> None:
 
 @rule("QOS-003")
 def test_each_consumer_has_its_own_limit(stage: Stage) -> None:
-    """Two consumers with a limit of 3 on one channel, of the same queue and of two."""
+    """Two consumers with a limit of 3 on one channel, of the same queue and of two; and nine with a limit of 1."""
     first, second = stocked(stage, 10), stocked(stage, 5)
     channel = limited(stage, first, 3)
     for queue in (first, second):
         channel.consume(queue)
+        stage.quiesce()
+    stage.barrier(channel)
+    many = stocked(stage, 20)
+    channel = limited(stage, many, 1)
+    for _ in range(8):
+        channel.consume(many)
         stage.quiesce()
     stage.barrier(channel)
 

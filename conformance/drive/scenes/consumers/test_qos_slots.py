@@ -31,6 +31,18 @@ def test_settling_any_delivery_frees_a_slot(stage: Stage) -> None:
         settle()
         stage.quiesce()
     stage.barrier(channel)
+    if shares(stage):
+        _for_the_other(stage)
+
+
+def _for_the_other(stage: Stage) -> None:
+    """Under a channel's limit one consumer has all that its queue had, and settles that: another one has room then."""
+    channel = limited(stage, stocked(stage, 2), 2, shared=True)
+    channel.consume(stocked(stage, 4))
+    stage.quiesce()
+    for tag in (1, 2):
+        channel.ack(tag)
+        stage.quiesce()
 
 
 @rule("QOS-012")

@@ -13,6 +13,7 @@ import pytest
 import codec
 from codec import methods as m
 from codec import values
+from conformance.drive.around import wait
 from conformance.drive.channel import Channel
 from conformance.drive.contents import every_type, frames, largest
 from conformance.drive.scenes.marks import rule
@@ -141,7 +142,7 @@ NOUGHTS: Mapping[str, Any] = {"priority": 0, "timestamp": 0}
 @rule("CONTENT-007")
 def test_dead_letters(stage: Stage) -> None:
     """Messages with properties and headers of all types are rejected, one alone and two together, and got again; and
-    so are some whose properties say nothing."""
+    so are some whose properties say nothing. One of all types expires."""
     heir = stage.queue()
     queue = stage.queue({"x-dead-letter-exchange": "", "x-dead-letter-routing-key": heir})
     channel = confirming(stage)
@@ -153,6 +154,11 @@ def test_dead_letters(stage: Stage) -> None:
         channel.nack(tags[2], multiple=True, requeue=False) if stage.offers("basic.nack") else None
         stage.barrier(channel)
         stage.fetch(channel, heir, stage.judge.ready(heir))
+    if stage.profile.queue(stage.queue_type).messages_expire:
+        channel.publish(queue, properties={**LETTER, "priority": 3, "headers": every_type(), "expiration": "100"})
+        settle(stage, channel)
+        wait(stage, 1.0)
+        stage.get(channel, heir)
 
 
 @rule("CONTENT-008")

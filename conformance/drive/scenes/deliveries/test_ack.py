@@ -31,10 +31,20 @@ def test_a_single_ack_settles_one(stage: Stage) -> None:
 
 @rule("ACK-002")
 def test_a_multiple_settles_all_up_to_its_tag(stage: Stage) -> None:
-    """U = {1..6}: after ack(2), ack(4, multiple) takes 1, 3 and 4; 5 and 6 go back."""
+    """U = {1..6}: after ack(2), ack(4, multiple) takes 1, 3 and 4; 5 and 6 go back. And where two that it takes
+    had come before."""
     channel, _ = holding(stage, 6)
     channel.ack(2)
     channel.ack(4, multiple=True)
+    stage.barrier(channel)
+    channel.close()
+    stage.quiesce()
+    channel, queue = holding(stage, 4)
+    channel.reject(1)
+    channel.reject(2)
+    stage.barrier(channel)
+    stage.fetch(channel, queue, 2)
+    channel.ack(6, multiple=True)
     stage.barrier(channel)
     channel.close()
     stage.quiesce()
@@ -188,6 +198,20 @@ def test_a_multiple_nack_mirrors_a_multiple_ack(stage: Stage, requeue: bool) -> 
         stage.fetch(looking, queue, count if requeue else 0)
         looking.get(queue)
         stage.quiesce()
+        channel.get(queue)
+        stage.quiesce()
+    _of_two_queues(stage, requeue)
+
+
+def _of_two_queues(stage: Stage, requeue: bool) -> None:
+    """All that a channel holds of two queues."""
+    queues, channel = (stocked(stage, 2), stocked(stage, 2)), stage.channel()
+    for queue in queues:
+        stage.fetch(channel, queue, 2)
+    channel.nack(0, multiple=True, requeue=requeue)
+    stage.barrier(channel)
+    for queue in queues:
+        stage.fetch(channel, queue, 2 if requeue else 0)
         channel.get(queue)
         stage.quiesce()
 

@@ -91,6 +91,18 @@ def test_reject_and_nack_without_requeue_remove(stage: Stage) -> None:
         stage.barrier(channel)
         channel.close()
         stage.quiesce()
+    _from_two_queues(stage, heir)
+
+
+def _from_two_queues(stage: Stage, heir: str) -> None:
+    """One nack removes what a channel holds of two queues, each with dead letters."""
+    channel = stage.channel()
+    for _ in range(2):
+        queue = stage.queue({"x-dead-letter-exchange": "", "x-dead-letter-routing-key": heir})
+        restock(stage, queue, 2)
+        stage.fetch(channel, queue, 2)
+    channel.nack(0, multiple=True, requeue=False)
+    stage.barrier(channel)
 
 
 @rule("MODE-006")

@@ -40,7 +40,9 @@ def spread(stage: Stage, queue: str, count: int, among: Sequence[Channel]) -> No
 
 
 @rule("CPRIO-001", queue_types=("classic",))
-@pytest.mark.parametrize("ranks", [(-5, -1, 7), (-5, None), (-5, -1)], ids=["three", "negative", "all negative"])
+@pytest.mark.parametrize(
+    "ranks", [(-5, -1, 7), (-5, None), (-5, -1), (-200, 1, 200)], ids=["three", "negative", "all negative", "wide"]
+)
 def test_the_highest_is_served(stage: Stage, ranks: Sequence[int | None]) -> None:
     """All have room for everything. The consumer without a priority starts last. Others become full, and have room
     again."""

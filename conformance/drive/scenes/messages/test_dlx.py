@@ -5,13 +5,17 @@ Each scene lets messages die, waits until their dead letters have certainly arri
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from codec import values
 from conformance.drive.around import wait
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import confirming
+from conformance.drive.scenes.props import confirming, patiently
+from conformance.drive.scenes.requeueing.test_rq import ODD
 from conformance.drive.stage import Stage
 
 EXCHANGE, KEY = "x-dead-letter-exchange", "x-dead-letter-routing-key"
@@ -19,7 +23,7 @@ SHORT, LONG = 100, 60_000
 """Milliseconds."""
 ARRIVED, TURN = 1.3, 0.4
 """Seconds after which a dead letter has certainly come, and after which it most likely has."""
-TURNS, OCTETS = 3, 60
+TURNS, OCTETS, LONG_NAME = 3, 60, "." * 180
 RECORD = ("x-death", "S", b"of old")
 """What somebody may write where brokers write down the deaths of a message."""
 
@@ -36,9 +40,13 @@ def _expires(stage: Stage) -> bool:
 
 def _look(stage: Stage, *queues: str, gets: int = 2) -> None:
     reader = stage.channel()
-    for queue in queues:
-        for _ in range(gets):
-            stage.get(reader, queue, no_ack=True)
+
+    def look() -> None:
+        for queue in queues:
+            for _ in range(gets):
+                stage.get(reader, queue, no_ack=True)
+
+    patiently(stage, look)
 
 
 def _reject(stage: Stage, channel: Channel, queue: str, *, nack: bool = False) -> None:
@@ -70,12 +78,13 @@ def test_rejected(stage: Stage) -> None:
     wait(stage, TURN)
     _reject(stage, holder, second)
     marked = stage.queue(_to(grave))
-    _sent(stage, marked, headers=[RECORD])
-    _reject(stage, holder, marked)
+    for properties in ({"headers": [RECORD]}, ODD):
+        _sent(stage, marked, **properties)
+        _reject(stage, holder, marked)
     if stage.offers("tx.select"):
         _committed(stage, stage.queue(_to(grave)))
     wait(stage, ARRIVED)
-    _look(stage, grave, gets=6)
+    _look(stage, grave, gets=7)
     _look(stage, last)
 
 
@@ -92,15 +101,17 @@ def _committed(stage: Stage, queue: str) -> None:
 
 @rule("DLX-002")
 def test_expired(stage: Stage) -> None:
-    """By its own time, and by that of the queue; several at once."""
+    """By its own time, and by that of the queue; several at once. One of each has properties of all kinds."""
     if not _expires(stage):
         return
     graves = stage.queue(), stage.queue()
     own, shared = stage.queue(_to(graves[0])), stage.queue(_to(graves[1], x_message_ttl=SHORT))
-    _sent(stage, own, 2, expiration=str(SHORT))
-    _sent(stage, shared, 2)
+    kinds: Sequence[dict[str, Any]] = ({}, {}, ODD)
+    for properties in kinds:
+        _sent(stage, own, **properties, expiration=str(SHORT))
+        _sent(stage, shared, **properties)
     wait(stage, ARRIVED)
-    _look(stage, *graves, gets=3)
+    _look(stage, *graves, gets=4)
 
 
 @rule("DLX-003")
@@ -156,15 +167,19 @@ def test_returned_too_often(stage: Stage) -> None:
 @rule("DLX-005")
 def test_its_address(stage: Stage) -> None:
     """With a key of the queue, which may be empty, and without; to the default exchange, and to another. Where the
-    default exchange gets it without a key of the queue, it goes by the name in its own."""
+    default exchange gets it without a key of the queue, it goes by the name in its own. The key may be long,
+    and like another one but for its end."""
     grave, holder = stage.queue(), stage.channel()
-    exchange = stage.exchange(grave)
-    for arguments in (
+    exchange, name = stage.exchange(grave), stage.recorder.private_name() + LONG_NAME
+    twins = [stage.queue(name=name + last) for last in "ab"]
+    ways: Sequence[dict[str, object]] = (
         _to(grave),
         {EXCHANGE: exchange},
         {EXCHANGE: exchange, KEY: "dead"},
         {EXCHANGE: exchange, KEY: ""},
-    ):
+        *map(_to, twins),
+    )
+    for arguments in ways:
         queue = stage.queue(arguments)
         _sent(stage, queue)
         _reject(stage, holder, queue)
@@ -173,8 +188,9 @@ def test_its_address(stage: Stage) -> None:
     sender.publish(grave, exchange=stage.exchange(queue))
     stage.confirmed(sender)
     _reject(stage, holder, queue)
-    wait(stage, TURN)
-    _look(stage, grave, gets=5)
+    wait(stage, ARRIVED)
+    _look(stage, grave, gets=6)
+    _look(stage, *twins)
 
 
 def _rounds(stage: Stage, turns: int, *, last: float = TURN) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
 from conformance.drive.channel import Channel
 from conformance.drive.drivers.raw import RawConnection
 from conformance.drive.scenes.marks import QueueType, rule
-from conformance.drive.scenes.props import confirming
+from conformance.drive.scenes.props import confirming, large
 from conformance.drive.stage import Stage
 
 REPLIES = "amq.rabbitmq.reply-to"
@@ -39,10 +40,12 @@ def address_of(stage: Stage, channel: Channel) -> str:
     return str(json.loads(taken[-1].arguments)["properties"].get("reply_to") or "")
 
 
-def reply(stage: Stage, by: Channel, address: str, to: Channel, *, mandatory: bool = False) -> None:
+def reply(stage: Stage, by: Channel, address: str, to: Channel, *, commit: bool = False, **about: Any) -> None:
     """Publishes to the address, and waits until that has come, or has not."""
     seen = len(stage.events)
-    by.publish(address, mandatory=mandatory)
+    by.publish(address, **about)
+    if commit:
+        by.tx_commit()
     stage.confirmed(by)
     stage.waiter.settles(lambda: any(event.method == "basic.deliver" for event in stage.events[seen:]))
     if to.state == "open":
@@ -97,13 +100,35 @@ def test_addresses(stage: Stage, tag: str | None) -> None:
 
 
 @rule("DRT-005", queue_types=CLASSIC)
-def test_replies_come(stage: Stage) -> None:
-    """From the same channel, from another one, and from another connection."""
+@pytest.mark.parametrize("committed", [False, True], ids=["at once", "committed"])
+def test_replies_come(stage: Stage, committed: bool) -> None:
+    """From the same channel, from another one, and from another connection; of all sizes, and in a transaction. Each
+    twice: one may be lost."""
     channel, _ = requester(stage)
     address = address_of(stage, channel)
+    if committed:
+        _committed(stage, channel, address)
+        return
     for by in (channel, confirming(stage), stage.channel(connection=stage.connect("other"))):
-        reply(stage, by, address, channel)
-        stage.barrier(by)
+        for _ in range(2):
+            reply(stage, by, address, channel)
+            stage.barrier(by)
+            stage.barrier(channel)
+    by = confirming(stage)
+    for about in ({"body": b""}, {"body": large(by)}, {"persistent": True}):
+        for _ in range(2):
+            reply(stage, by, address, channel, **about)
+            stage.barrier(channel)
+
+
+def _committed(stage: Stage, channel: Channel, address: str) -> None:
+    """On a connection of its own: a broker that fails at it does no other harm."""
+    stage.require("tx.select")
+    transacting = stage.channel(connection=stage.connect("transacting"))
+    transacting.tx_select()
+    stage.quiesce()
+    for _ in range(2):
+        reply(stage, transacting, address, channel, commit=True)
         stage.barrier(channel)
 
 

@@ -9,7 +9,7 @@ import pytest
 from conformance.drive.around import wait
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import confirming
+from conformance.drive.scenes.props import confirming, patiently
 from conformance.drive.stage import Stage
 
 MOST, OCTETS, OVERFLOW, LEVELS = "x-max-length", "x-max-length-bytes", "x-overflow", "x-max-priority"
@@ -43,9 +43,23 @@ def emptied(stage: Stage, channel: Channel, queue: str, most: int) -> None:
 @rule("LEN-001", queue_types=("classic",))
 @pytest.mark.parametrize("most", [0, 1, 2, 16, 65])
 def test_more_messages_than_the_limit(stage: Stage, most: int) -> None:
-    """One more, and twice as many."""
+    """One more, and twice as many; or as many in a transaction."""
     for count in (most + 1, 2 * most + 1):
         filled(stage, {MOST: most}, [3] * count)
+    if stage.offers("tx.select"):
+        _committed(stage, stage.queue({MOST: most}), 2 * most + 1)
+
+
+def _committed(stage: Stage, queue: str, count: int) -> None:
+    """One transaction is rolled back, the next publishes so many; all that is there is taken."""
+    publisher = stage.channel()
+    publisher.tx_select()
+    publisher.publish(queue, 1)
+    publisher.tx_rollback()
+    publisher.publish(queue, count, body=THREE)
+    publisher.tx_commit()
+    stage.quiesce()
+    emptied(stage, stage.channel(), queue, count)
 
 
 @rule("LEN-002", queue_types=("classic",))
@@ -98,8 +112,10 @@ def test_two_limits(stage: Stage, size: int) -> None:
 @rule("LEN-007", queue_types=("classic",))
 @pytest.mark.parametrize(("limit", "most"), [(MOST, 4), (OCTETS, 40)], ids=["messages", "octets"])
 def test_the_newest_is_refused(stage: Stage, limit: str, most: int) -> None:
-    """Nine come to a queue for four that refuses the newest."""
+    """Nine come to a queue for four that refuses the newest; it may have priorities."""
     filled(stage, {limit: most, OVERFLOW: REFUSE}, [10] * 9)
+    if stage.offers(LEVELS):
+        filled(stage, {limit: most, OVERFLOW: REFUSE, LEVELS: 5}, [10] * 9)
 
 
 @rule("LEN-008", queue_types=("classic",))
@@ -180,7 +196,7 @@ def test_the_refused_are_dead_letters(stage: Stage) -> None:
     publisher.publish(queue, 5)
     stage.confirmed(publisher)
     wait(stage, ARRIVED)
-    emptied(stage, stage.channel(), grave, 5)
+    patiently(stage, lambda: emptied(stage, stage.channel(), grave, 5))
 
 
 @rule("LEN-015", queue_types=("classic",))
@@ -200,5 +216,20 @@ def test_a_limit_beside_a_consumer(stage: Stage) -> None:
 @rule("LEN-014", queue_types=("classic",))
 @pytest.mark.parametrize("sizes", [(20,) * 8, (50, 50, 50), (1,) * 120, (99, 1, 1)])
 def test_as_many_as_the_bodies_allow(stage: Stage, sizes: tuple[int, ...]) -> None:
-    """A limit of 100, which bodies of one size or of several fill to the last octet."""
+    """A limit of 100, which bodies of one size or of several fill to the last octet; in the end what came back."""
     filled(stage, {OCTETS: 100}, sizes)
+    if len(sizes) == 3:
+        _back_to_the_last_octet(stage)
+
+
+def _back_to_the_last_octet(stage: Stage) -> None:
+    """Two of five are fetched, and given back: for all of them there is room."""
+    queue, publisher, keeper = stage.queue({OCTETS: 100}), confirming(stage), stage.channel()
+    for count, held in ((3, 2), (2, 0)):
+        publisher.publish(queue, count, body=b"b" * 20)
+        stage.confirmed(publisher)
+        stage.fetch(keeper, queue, held)
+    for tag in keeper.unacked:
+        keeper.reject(tag)
+    stage.barrier(keeper)
+    emptied(stage, keeper, queue, 5)

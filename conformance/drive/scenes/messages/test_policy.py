@@ -13,7 +13,7 @@ import pytest
 from conformance.drive.around import wait
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import QueueType, rule
-from conformance.drive.scenes.props import confirming
+from conformance.drive.scenes.props import confirming, patiently
 from conformance.drive.stage import NotOffered, Stage
 
 MOST, ARGUMENT, TTL, EXPIRES = "max-length", "x-max-length", "message-ttl", "expires"
@@ -283,9 +283,13 @@ def dies(stage: Stage, *queues: str) -> None:
 def look(stage: Stage, *queues: str) -> None:
     """Three gets from each."""
     taker = stage.channel()
-    for queue in queues:
-        for _ in range(3):
-            stage.get(taker, queue, no_ack=True)
+
+    def take() -> None:
+        for queue in queues:
+            for _ in range(3):
+                stage.get(taker, queue, no_ack=True)
+
+    patiently(stage, take)
 
 
 @rule("POLICY-012")
@@ -339,9 +343,13 @@ def test_an_argument_says_otherwise(stage: Stage, what: str) -> None:
 
 def asked(stage: Stage, *queues: str) -> None:
     """Are they there? Each question has a channel of its own: it may cost that."""
-    for queue in queues:
-        stage.channel().declare(queue, passive=True)
-        stage.quiesce()
+
+    def ask() -> None:
+        for queue in queues:
+            stage.channel().declare(queue, passive=True)
+            stage.quiesce()
+
+    patiently(stage, ask)
 
 
 @rule("POLICY-015", queue_types=CLASSIC)

@@ -64,11 +64,14 @@ def test_one_of_three_is_served(stage: Stage, rank: int) -> None:
 
 
 @rule("SAC-002")
-@pytest.mark.parametrize("how", ["cancel", "quiet cancel", "close"])
+@pytest.mark.parametrize("how", ["cancel", "quiet cancel", "close", "all but one"])
 @pytest.mark.parametrize("holding", [False, True])
 def test_another_takes_over(stage: Stage, how: str, holding: bool) -> None:
     """It is cancelled, with an answer or without, where that does no other harm, or its channel closed: with all
-    acknowledged, or while it holds two of five messages."""
+    acknowledged, or while it holds two of five messages. Or all but one leave, one after the other."""
+    if how == "all but one":
+        _one_after_the_other(stage)
+        return
     if "cancel" in how:
         stage.require("basic.cancel")
     queue = stage.queue(SINGLE)
@@ -90,6 +93,19 @@ def test_another_takes_over(stage: Stage, how: str, holding: bool) -> None:
     for one in stage.used():
         if one.state == "open":
             stage.barrier(one)
+
+
+def _one_after_the_other(stage: Stage) -> None:
+    """Of four each that is served gets two, and leaves with its channel, until one is left."""
+    queue = stage.queue(SINGLE)
+    consumers = waiting(stage, queue, 4, limit=2)
+    restock(stage, queue, 2)
+    while len(consumers) > 1:
+        served, _ = active(stage, consumers)
+        served.close()
+        consumers = [one for one in consumers if one[0] is not served]
+        stage.quiesce()
+        restock(stage, queue, 2)
 
 
 @rule("SAC-003")

@@ -13,7 +13,7 @@ import pytest
 from conformance.drive.around import wait
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import confirming, outstanding, reopen
+from conformance.drive.scenes.props import confirming, outstanding, patiently, reopen
 from conformance.drive.stage import Stage
 
 SHORT, LONG, HALF, OVER = 250, 60_000, 0.15, 0.4
@@ -51,7 +51,7 @@ def _look(stage: Stage, *queues: str, gets: int = 2) -> None:
 @pytest.mark.parametrize("beside", [None, "x-max-priority", "x-max-length", "x-single-active-consumer"])
 def test_the_time_of_a_message(stage: Stage, beside: str | None) -> None:
     """To gets, and to a consumer that comes too late; beside one that lives on. Or it comes behind one that does, or
-    before it, in a queue that has other arguments, too."""
+    before it, in a queue that has other arguments, too. It may come over an exchange, and have no body."""
     if beside is not None and stage.queue_type == "classic":
         _behind_one(stage, beside)
     if beside is not None or not _expires(stage):
@@ -60,12 +60,20 @@ def test_the_time_of_a_message(stage: Stage, beside: str | None) -> None:
     for queue in queues:
         _mortal(channel, queue, SHORT, SHORT)
     _mortal(channel, queues[2], LONG)
+    queues += _otherwise(channel, stage.queue(), stage.queue(), stage, expiration=str(SHORT))
     stage.confirmed(channel)
     wait(stage, OVER)
     late = stage.channel()
     late.consume(queues[0])
     stage.barrier(late)
     _look(stage, *queues)
+
+
+def _otherwise(channel: Channel, bare: str, bound: str, stage: Stage, **properties: str) -> tuple[str, str]:
+    """A message without a body to the one queue, and one over an exchange to the other."""
+    channel.publish(bare, body=b"", properties=properties)
+    channel.publish("", exchange=stage.exchange(bound), properties=properties)
+    return bare, bound
 
 
 def _behind_one(stage: Stage, beside: str) -> None:
@@ -82,7 +90,7 @@ def _behind_one(stage: Stage, beside: str) -> None:
 
 @rule("TTL-002")
 def test_the_time_of_a_queue(stage: Stage) -> None:
-    """The queue is older than its messages, and they come one after the other."""
+    """The queue is older than its messages, and they come one after the other; or over an exchange, or without body."""
     if not _expires(stage):
         return
     channel, queues = confirming(stage), [stage.queue({TTL: SHORT}) for _ in "12"]
@@ -91,6 +99,7 @@ def test_the_time_of_a_queue(stage: Stage) -> None:
     wait(stage, HALF)
     channel.publish(queues[0])
     channel.publish(queues[1], 2)
+    queues += _otherwise(channel, stage.queue({TTL: SHORT}), stage.queue({TTL: SHORT}), stage)
     stage.confirmed(channel)
     wait(stage, OVER)
     _look(stage, *queues)
@@ -145,8 +154,7 @@ def test_nobody_asks_for_it(stage: Stage) -> None:
     channel.publish(queue, 3)
     stage.confirmed(channel)
     wait(stage, SHORTLY + SHORT / 1000)
-    stage.channel().declare(queue, passive=True)
-    stage.quiesce()
+    patiently(stage, lambda: _ask(stage, queue))
 
 
 @rule("TTL-006")
@@ -252,9 +260,13 @@ def test_nobody_uses_it(stage: Stage) -> None:
         stage.quiesce()
     queues = list(stage.belongings.queues)
     wait(stage, UNUSED)
+    patiently(stage, lambda: _ask(stage, *queues))
+
+
+def _ask(stage: Stage, *queues: str) -> None:
+    """For each of these, whether it is there."""
     for queue in queues:
-        asking = stage.channel()
-        asking.declare(queue, passive=True)
+        stage.channel().declare(queue, passive=True)
         stage.quiesce()
 
 

@@ -16,6 +16,8 @@ from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import confirming, filled, large, reopen, restock, stocked
 from conformance.drive.stage import Stage
 
+WIDE = (1 << 8) + 2
+
 
 @rule("CNF-001")
 def test_select_with_and_without_nowait(stage: Stage) -> None:
@@ -62,7 +64,7 @@ def test_a_second_select_changes_nothing(stage: Stage) -> None:
 
 @rule("CNF-004")
 def test_every_publish_is_resolved_once(stage: Stage) -> None:
-    """Bursts that mix queues, persistence, bodies, and messages that go nowhere."""
+    """Bursts that mix queues, persistence, bodies, and messages that go nowhere. Then more than an octet can count."""
     queue, other, nowhere = stage.queue(), stage.queue(), stage.exchange()
     channel = confirming(stage)
     for _ in range(3):
@@ -75,6 +77,10 @@ def test_every_publish_is_resolved_once(stage: Stage) -> None:
         stage.quiesce()
     channel.publish(queue)
     stage.quiesce()
+    channel = confirming(stage)
+    for count in (WIDE, 3):
+        channel.publish(queue, count)
+        stage.confirmed(channel)
 
 
 @rule("CNF-006")

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from conformance.drive.around import elapse
+from conformance.drive.around import elapse, wait
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import BAD_TAG, stocked
@@ -18,6 +18,7 @@ from conformance.drive.stage import Stage
 
 HEARTBEAT = 2
 """Seconds; brokers are lenient with shorter intervals."""
+WIDE = (1 << 8) + 9
 ASKED = 200
 """This often it is asked whether all is back."""
 
@@ -48,7 +49,8 @@ def comes_back(stage: Stage, queue: str, count: int) -> None:
 def test_a_channel_is_closed(stage: Stage) -> None:
     """It holds gets, and deliveries of a live and of a cancelled consumer; then one that holds gets alone.
 
-    So many of these that the order of their tags is another one than that of the tags' texts.
+    So many of these that the order of their tags is another one than that of the tags' texts. And one that holds more
+    deliveries than an octet can count.
     """
     channel, gets = stage.channel(), stage.channel()
     queue, fetched = laden(stage, channel), stocked(stage, 12)
@@ -57,6 +59,11 @@ def test_a_channel_is_closed(stage: Stage) -> None:
         one.close()
         stage.quiesce()
         comes_back(stage, source, count)
+    many = stage.channel()
+    many.consume(stocked(stage, WIDE))
+    stage.quiesce()
+    many.close()
+    stage.quiesce()
 
 
 @rule("AUTO-002")
@@ -117,7 +124,7 @@ def test_a_client_falls_silent(stage: Stage) -> None:
     stage.barrier(channel)
     silent.mute = True
     for _ in range(12):
-        elapse(stage, HEARTBEAT / 4)
+        wait(stage, HEARTBEAT / 8)
         stage.barrier(other)
     stage.waiter.ends(silent, 5 * HEARTBEAT)
     comes_back(stage, queue, 2)

@@ -264,14 +264,16 @@ def test_a_delivery_limit_ends_the_returns(stage: Stage, how: str) -> None:
 
 @rule("RQ-014")
 def test_recover_requeues_everything(stage: Stage) -> None:
-    """A consumer's deliveries and a get's are recovered and come again; the old tags are spent; asynchronously, too."""
+    """A consumer's deliveries and a get's are recovered and come again; the old tags are spent, of either queue;
+    asynchronously, too."""
     for method in (m.BasicRecover, m.BasicRecoverAsync):
-        _recover(stage, method)
+        for spent in (1, 2):
+            _recover(stage, method, spent)
 
 
-def _recover(stage: Stage, method: type[m.BasicRecover | m.BasicRecoverAsync]) -> None:
+def _recover(stage: Stage, method: type[m.BasicRecover | m.BasicRecoverAsync], spent: int) -> None:
     consumed, got = stocked(stage, 2), stocked(stage, 1)
-    channel = stage.channel(connection=stage.connect(method.__name__))
+    channel = stage.channel(connection=stage.connect(f"{method.__name__}{spent}"))
     stage.fetch(channel, got)
     channel.qos(2)  # the window is full, so that nothing is under way which recover might return unseen
     channel.consume(consumed)
@@ -281,7 +283,7 @@ def _recover(stage: Stage, method: type[m.BasicRecover | m.BasicRecoverAsync]) -
     for tag in channel.unacked:
         channel.ack(tag)
     stage.fetch(channel, got)
-    channel.ack(1)
+    channel.ack(spent)
     reopen(stage, channel)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import reopen
+from conformance.drive.scenes.props import confirming, reopen
 from conformance.drive.scenes.topology.test_exch import CLASSIC
 from conformance.drive.scenes.topology.test_queue import elsewhere, typed
 from conformance.drive.stage import Stage
@@ -44,7 +44,8 @@ def test_plain_names_of_queues(stage: Stage) -> None:
 
 @rule("QUEUE-023")
 def test_long_names_of_queues(stage: Stage) -> None:
-    """As many octets as there can be, and letters of two, three and four octets; each found again."""
+    """As many octets as there can be, and letters of two, three and four octets; each found again. Two names differ
+    in the last octet alone."""
     channel = stage.channel()
     for name in (
         of_length(stage, SHORT_STRING),
@@ -55,6 +56,20 @@ def test_long_names_of_queues(stage: Stage) -> None:
         if channel.state == "open":
             channel.declare(name, passive=True)
             stage.quiesce()
+    _twins(stage)
+
+
+def _twins(stage: Stage) -> None:
+    """Two names that differ in their last octet; a message to each, and a look into each."""
+    name, publisher = of_length(stage, SHORT_STRING)[:-1], confirming(stage)
+    names = [stage.queue(name=name + last) for last in "ab"]
+    for one in names:
+        publisher.publish(one)
+        stage.confirmed(publisher)
+    reader = stage.channel()
+    for one in names:
+        for _ in range(2):
+            stage.get(reader, one, no_ack=True)
 
 
 @rule("QUEUE-028", queue_types=CLASSIC)

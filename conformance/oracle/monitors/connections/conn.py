@@ -340,7 +340,7 @@ def not_heard(fact: Silenced, notes: Notes) -> None:
     heartbeats: before that nothing may be missed, which is AUTO-005."""
     interval = fact.connection.heartbeat
     lasted = (fact.event.time_ns - fact.connection.handshake.tuned_at) / 1e9
-    if fact.silence < interval < lasted:
+    if fact.silence < interval < lasted and fact.calm:
         allowed = f"the connection stays open: the client has said something within {interval} s"
         notes.find("CONN-024", fact.event, allowed, f"the connection ends after {fact.silence:.2f} s")
 

@@ -16,7 +16,7 @@ from conformance.oracle.model.queues import Queue
 from conformance.oracle.model.records import PUBLISHED
 from conformance.oracle.model.windows import Freed
 from conformance.oracle.monitors.notes import Notes
-from conformance.oracle.monitors.refusals import refuses
+from conformance.oracle.monitors.refusals import ANY, refuses
 from conformance.oracle.monitors.table import judges
 from conformance.oracle.topology.preconditions import Asked
 
@@ -85,7 +85,7 @@ class Ranks:
     claims: list[Claim] = field(default_factory=list)
 
 
-@refuses(INTEGER, "basic.consume", code=406, what="an x-priority that is no integer")
+@refuses(INTEGER, "basic.consume", code=ANY, what="an x-priority that is no integer")
 def no_integer(asked: Asked) -> bool | None:
     """Is it none?"""
     arguments = asked.event.args.get("arguments") or {}

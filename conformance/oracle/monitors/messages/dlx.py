@@ -11,6 +11,7 @@ from typing import Any
 from conformance.history.events import Event
 from conformance.oracle.model.channels import OPEN
 from conformance.oracle.model.facts import Passed
+from conformance.oracle.monitors.contents.content import CHANGED_BY_DEATH, DEAD_LETTER, HEADERS, changed, retyped
 from conformance.oracle.monitors.messages.deadletters.deaths import (
     ACKED,
     EXPIRED,
@@ -37,7 +38,19 @@ ADDRESS, COUNTS, FIELDS, FIRST, EXPIRATION = "DLX-005", "DLX-006", "DLX-007", "D
 COPIES, ENDLESS, ON_AND_ON, SETTLED = "DLX-010", "DLX-011", "DLX-012", "DLX-013"
 SECONDS = 2
 """What the broker's wall clock may differ by."""
-SEEN = (*OF_REASON.values(), ADDRESS, COUNTS, FIELDS, FIRST, EXPIRATION, COPIES, ENDLESS, ON_AND_ON, SETTLED)
+SEEN = (
+    *OF_REASON.values(),
+    ADDRESS,
+    COUNTS,
+    FIELDS,
+    FIRST,
+    EXPIRATION,
+    COPIES,
+    ENDLESS,
+    ON_AND_ON,
+    SETTLED,
+    DEAD_LETTER,
+)
 
 
 @follows("basic.deliver", "basic.get-ok", rules=SEEN)
@@ -118,6 +131,7 @@ def _judge(event: Event, mortal: Mortal, queue: str, content: Any, graves: Grave
     _fields(event, mortal, steps, table_of(headers), notes)
     _first(event, mortal, steps, headers, notes)
     _content(event, mortal, steps, content, notes)
+    _unchanged(event, mortal, notes)
 
 
 def _goes_on(before: tuple[Death, ...], told: tuple[Death, ...]) -> bool:
@@ -182,6 +196,19 @@ def _first(event: Event, mortal: Mortal, steps: list[Step], headers: Any, notes:
         notes.exercise(FIRST)
     else:
         notes.find(FIRST, event, f"x-first-death-* {mortal.first!r}", f"{told!r}", mortal.sent)
+
+
+def _unchanged(event: Event, mortal: Mortal, notes: Notes) -> None:
+    """All else is as it was published, also where no client has rejected it."""
+    publication = mortal.publication
+    if publication is None or mortal.fate == GIVEN_UP:
+        return
+    change = changed(publication, event, except_for=CHANGED_BY_DEATH) or retyped(publication.content, event.arguments)
+    if change is not None:
+        allowed = f"{publication.message} {change[0]}, as it was published"
+        notes.find(DEAD_LETTER, event, allowed, f"{event.method} {change[1]}", publication.seq)
+    elif HEADERS in publication.content:
+        notes.exercise(DEAD_LETTER)
 
 
 def _content(event: Event, mortal: Mortal, steps: list[Step], content: Any, notes: Notes) -> None:

@@ -24,7 +24,7 @@ from conformance.oracle.model.facts import Answered, ClosedUnasked, Confirmed, D
 from conformance.oracle.monitors.consumers.consume import Holder
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes
-from conformance.oracle.monitors.refusals import refuses
+from conformance.oracle.monitors.refusals import ANY, refuses
 from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.topology.preconditions import Asked
 
@@ -36,6 +36,8 @@ ASKS = f'"reply_to": "{REPLIES}"'
 PUBLISH = 60, 40
 OCTETS, MOST = 255, 256
 """So long may a name be; so many requests, addresses and replies are remembered."""
+SPARED = 1
+"""So many replies of a history may be lost: they are sent at most once, says the guide."""
 
 
 @dataclass(slots=True)
@@ -48,6 +50,8 @@ class Reply:
     to: Holder
     there: bool | None
     """Was the requester there when it was published?"""
+    commit: int | None = 0
+    """The commit that carries it out; None: that has not been sent. 0: it needs none."""
     handled: int = 0
     """When it was known to have been taken."""
     came: int = 0
@@ -63,6 +67,8 @@ class Replies:
     requests: OrderedDict[str, Holder | None] = field(default_factory=OrderedDict)
     addresses: OrderedDict[str, Holder] = field(default_factory=OrderedDict)
     replies: OrderedDict[str, Reply | None] = field(default_factory=OrderedDict)
+    lost: int = 0
+    """How many did not come."""
 
     def limit(self) -> None:
         """Forgets the oldest."""
@@ -89,13 +95,13 @@ def _requesters(asked: Asked) -> list[Any]:
     return [one for one in asked.actor.consumers.values() if one.queue == REPLIES]
 
 
-@refuses(UNACKED, "basic.consume", code=406, what="a consumer of replies that are to be acknowledged")
+@refuses(UNACKED, "basic.consume", code=ANY, what="a consumer of replies that are to be acknowledged")
 def unacked(asked: Asked) -> bool:
     """Does it consume with acknowledgements?"""
     return asked.event.queue == REPLIES and not asked.event.has("no_ack") and offered(asked.profile)
 
 
-@refuses(SECOND, "basic.consume", code=406, what="a second consumer of replies on one channel")
+@refuses(SECOND, "basic.consume", code=ANY, what="a second consumer of replies on one channel")
 def second(asked: Asked) -> bool | None:
     """Has its channel a requester already?"""
     present = _requesters(asked) if asked.event.queue == REPLIES and offered(asked.profile) else []
@@ -105,7 +111,7 @@ def second(asked: Asked) -> bool | None:
     return True if not same and any(one.state in (LIVE, STARTING) for one in present) else None
 
 
-@refuses(NOBODY, "basic.publish", code=406, what="a request on a channel that takes no replies")
+@refuses(NOBODY, "basic.publish", code=ANY, what="a request on a channel that takes no replies")
 def nobody(asked: Asked) -> bool | None:
     """Does its channel not consume from the pseudo-queue?"""
     if ASKS not in asked.event.arguments or not offered(asked.profile):
@@ -159,10 +165,25 @@ def published(fact: Passed, notes: Notes) -> None:
     address = event.routing_key or ""
     if not event.exchange and address in memory.addresses:
         to = memory.addresses[address]
-        plain = event.message not in memory.replies and not (channel.transactional or channel.indeterminate)
-        reply = Reply(event.seq, channel, address, to, to.there())
+        plain = event.message not in memory.replies and not channel.indeterminate
+        reply = Reply(event.seq, channel, address, to, to.there(), None if channel.transactional else 0)
         memory.replies[event.message] = reply if plain else None
     memory.limit()
+
+
+@follows("tx.commit", "tx.rollback")
+def decided(fact: Passed, notes: Notes) -> None:
+    """Replies of a transaction are sent now, or never."""
+    event, memory = fact.event, notes.memory(Replies)
+    channel = fact.connection.channels.get(event.channel)
+    for message, reply in memory.replies.items() if event.direction == TO_BROKER else ():
+        if reply is None or reply.by is not channel or reply.commit is not None:
+            continue
+        if event.method == "tx.commit":
+            reply.sent = reply.commit = event.seq
+            reply.there = reply.to.there()
+        else:
+            memory.replies[message] = None
 
 
 @judges(Delivered, ADDRESS)
@@ -193,7 +214,7 @@ def reply_came(fact: Passed, notes: Notes) -> None:
     """A reply comes to somebody."""
     event, memory = fact.event, notes.memory(Replies)
     reply = memory.of(fact)
-    if reply is None or event.direction == TO_BROKER:
+    if reply is None or reply.commit is None or event.direction == TO_BROKER:
         return
     reply.came += 1
     channel, consumer = fact.connection.channels.get(event.channel), reply.to.consumer()
@@ -227,9 +248,10 @@ def answered(fact: Answered, notes: Notes) -> None:
     """Something later on the channel of the reply, or of its requester, is answered."""
     sent = fact.request.seq
     for message, reply in notes.memory(Replies).replies.items():
-        if reply is None or fact.request.ignored:
+        if reply is None or reply.commit is None or fact.request.ignored:
             continue
-        if reply.by is fact.channel and reply.sent < sent and not reply.handled and not reply.by.confirm:
+        behind = reply.sent < sent or reply.commit == sent
+        if reply.by is fact.channel and behind and not reply.handled and not reply.by.confirm:
             _handled(reply, fact.event, notes)
         elif reply.to.channel is fact.channel and 0 < reply.handled < sent and not reply.proven:
             _due(message, reply, fact.event, notes)
@@ -248,7 +270,11 @@ def _due(message: str, reply: Reply, event: Event, notes: Notes) -> None:
     if reply.came == 1:
         notes.exercise(ONCE)
     elif not reply.came and reply.there and reply.to.there() and not reply.to.channel.paused:
-        notes.find(COMES, event, f"{message} comes to its requester", "it does not come", reply.sent, reply.to.seq)
+        memory = notes.memory(Replies)
+        memory.lost += 1
+        certain = memory.lost > SPARED
+        seqs = reply.sent, reply.to.seq
+        notes.find(COMES, event, f"{message} comes to its requester", "it does not come", *seqs, certain=certain)
 
 
 @judges(ClosedUnasked, DROPPED)

@@ -19,6 +19,7 @@ from conformance.oracle.model.facts import Passed, Policed
 from conformance.oracle.monitors.messages.leases import EARLY, EXPIRES, MARGIN, MILLISECOND, NOT_FOUND, PROMPT
 from conformance.oracle.monitors.messages.policy import seqs
 from conformance.oracle.monitors.notes import Notes
+from conformance.oracle.monitors.patience import LAPSED, too_late
 from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.topology.policies import HEEDED, Policies, number
 
@@ -71,9 +72,13 @@ class Lapse:
             if one.life is not None
         )
 
-    def must_be_gone(self, asked: int) -> bool:
+    def due(self) -> int:
+        """When its time is over at the latest; 0: never."""
         last = self.spans[-1]
-        return last.life is not None and asked >= max(self.quiet, last.firm) + last.life + PROMPT
+        return 0 if last.life is None else max(self.quiet, last.firm) + last.life
+
+    def must_be_gone(self, asked: int) -> bool:
+        return 0 < self.due() <= asked - PROMPT
 
     def would_be_gone(self, asked: int) -> bool:
         """Had what is no longer in force stayed so."""
@@ -234,6 +239,9 @@ def _kept(event: Event, asked: Question, lapse: Lapse, policies: Policies, notes
     if not rule:
         return
     if lapse.must_be_gone(asked.ns):
+        if not too_late(asked.ns, lapse.due(), LAPSED, notes):
+            notes.look_again(event.time_ns + (last.life or 0) + LAPSED)
+            return
         allowed = f"{lapse.name} goes when it is unused for {(last.life or 0) // MILLISECOND} ms"
         observed = f"it is there after {(asked.ns - lapse.quiet) // MILLISECOND} ms"
         notes.find(rule, event, allowed, observed, *seqs(policies), lapse.seq)

@@ -15,7 +15,7 @@ from typing import Any
 from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model.channels import OPEN
 from conformance.oracle.model.circumstances.ranking import PRIORITY
-from conformance.oracle.model.facts import Confirmed, Passed, Policed
+from conformance.oracle.model.facts import Answered, Confirmed, Passed, Policed
 from conformance.oracle.monitors.fate import LOSING
 from conformance.oracle.monitors.messages.lengths import Bounded, Limits, Publish
 from conformance.oracle.monitors.notes import Notes
@@ -111,7 +111,7 @@ def published(fact: Passed, notes: Notes) -> None:
     channel = fact.connection.channels.get(event.channel)
     sound = channel is not None and channel.state == OPEN and not channel.indeterminate and fact.connection.usable()
     mine = event.connection == queue.connection and queue.publisher in (0, event.channel)
-    confirms = channel is not None and channel.confirm and not channel.transactional
+    confirms = channel is not None and (channel.confirm or (channel.transactional and not queue.refuses))
     rank = PRIORITY.search(event.arguments)
     plain = "expiration" not in event.arguments and (queue.kind == CLASSIC or rank is None)
     first = [one.message for one in queue.ready[: len(queue.taken)]]
@@ -128,6 +128,25 @@ def published(fact: Passed, notes: Notes) -> None:
     level = min(int(rank[1]), queue.levels) if rank is not None else 0
     queue.pending.append(Publish(event.message or "", event.body_size or 0, level))
     queue.sizes[event.message or ""] = event.body_size or 0
+
+
+@follows("tx.commit", "tx.rollback")
+def decided(fact: Passed, notes: Notes) -> None:
+    """What a transaction has published comes, or does not."""
+    event = fact.event
+    for queue in notes.memory(Limits).of(event.connection) if event.direction == TO_BROKER else ():
+        if queue.publisher == event.channel and event.method == "tx.commit":
+            queue.commit(event.seq)
+        elif queue.publisher == event.channel:
+            queue.pending = [one for one in queue.pending if one.commit]
+
+
+@judges(Answered)
+def committed(fact: Answered, notes: Notes) -> None:
+    """It has come: with commit-ok all of it is there."""
+    for queue in notes.memory(Limits).of(fact.event.connection) if fact.request.method == "tx.commit" else ():
+        if queue.publisher == fact.event.channel:
+            queue.committed(fact.request.seq)
 
 
 @judges(Confirmed, ROOM)
@@ -300,6 +319,12 @@ def _count(event: Event, queue: Bounded, notes: Notes) -> None:
         notes.find(rule, event, f"at most {most} messages", f"{len(found)} messages: {_list(found)}")
     elif len(found) == most < queue.more:
         notes.exercise(rule)
+    few, most = len(found) < queue.more and not queue.beside, most if most is not None else queue.octets
+    all_of_it = len(queue.sizes) if queue.most is not None else sum(queue.sizes.values())
+    if few and most is not None and all_of_it <= most and queue.kind == CLASSIC:
+        wanted = f"{queue.more} messages: never has more than the limit come"
+        seen = f"{len(found)} messages: {_list(found)}"
+        notes.find(NO_MORE if queue.octets is None else BODIES, event, wanted, seen, unless=LOSING)
 
 
 def _compare(event: Event, queue: Bounded, notes: Notes) -> None:

@@ -25,6 +25,8 @@ class Publish:
     octets: int
     rank: int = 0
     kept: bool | None = None
+    commit: int = 0
+    """The commit that carries it out, while that is not answered."""
 
 
 @dataclass(slots=True)
@@ -94,6 +96,17 @@ class Bounded:
         """Which of those that are there would be served next?"""
         ranks = [one.rank for one in self.ready]
         return ranks.index(max(ranks))
+
+    def commit(self, seq: int) -> None:
+        """What its publisher has sent in a transaction is to come."""
+        for one in self.pending:
+            one.commit = one.commit or seq
+
+    def committed(self, seq: int) -> None:
+        """It has come."""
+        for one in self.pending:
+            one.kept = one.kept or (True if one.commit == seq else None)
+        self.enter()
 
     def enter(self) -> None:
         """What is confirmed is there, in the order in which it was published."""

@@ -17,7 +17,7 @@ from conformance.oracle.model.facts import Delivered, FoundEmpty
 from conformance.oracle.model.queues import Queue
 from conformance.oracle.model.records import PUBLISHED, RECOVERED, RETURNED, WAITING, Copy
 from conformance.oracle.monitors.notes import Notes
-from conformance.oracle.monitors.refusals import refuses
+from conformance.oracle.monitors.refusals import ANY, refuses
 from conformance.oracle.monitors.table import judges
 from conformance.oracle.topology.preconditions import Asked
 
@@ -52,7 +52,7 @@ class Cycles:
         return self.begun.setdefault(queue, since)
 
 
-@refuses(MAXIMUM, "queue.declare", code=406, what="x-max-priority that is no number from 0 to 255")
+@refuses(MAXIMUM, "queue.declare", code=ANY, what="x-max-priority that is no number from 0 to 255")
 def wrong_maximum(asked: Asked) -> bool | None:
     """Is it none? Other types of queues need not look at it."""
     arguments = asked.event.args.get("arguments") or {}

@@ -16,18 +16,17 @@ from conformance.oracle.model import confirming
 from conformance.oracle.model.facts import Confirmed, Delivered, FoundEmpty, Passed
 from conformance.oracle.model.records import Copy
 from conformance.oracle.monitors.fate import LOSING
-from conformance.oracle.monitors.messages.deadletters.deaths import MAXLEN, MILLISECOND, properties, table_of
+from conformance.oracle.monitors.messages.deadletters.deaths import MAXLEN, properties, table_of
 from conformance.oracle.monitors.messages.dlx import source_of
 from conformance.oracle.monitors.messages.ttl import Lives
 from conformance.oracle.monitors.notes import Notes
+from conformance.oracle.monitors.patience import DEAD_LETTERS, too_late
 from conformance.oracle.monitors.table import follows, judges
 
 OTHERS, BURIED = "LEN-012", "LEN-013"
 MOST, OVERFLOW, KIND, CLASSIC = "x-max-length", "x-overflow", "x-queue-type", "classic"
 EXCHANGE, KEY = "x-dead-letter-exchange", "x-dead-letter-routing-key"
 ARGUMENTS = frozenset({MOST, OVERFLOW, KIND, EXCHANGE, KEY})
-PROMPT = 1_000 * MILLISECOND
-"""After this a dead letter has arrived."""
 QUEUES, MESSAGES = 64, 256
 
 
@@ -201,7 +200,7 @@ def missing(fact: FoundEmpty, notes: Notes) -> None:
         if queue.grave != target.name or queue.connection != event.connection:
             continue
         for message, (sent, refused_ns) in queue.refused.items():
-            if asked >= refused_ns + PROMPT and not target.others(sent, fact.receiver):
+            if not target.others(sent, fact.receiver) and too_late(asked, refused_ns, DEAD_LETTERS, notes):
                 allowed = f"{message} in {target.name}, x-death {name} {MAXLEN} 1"
                 notes.find(BURIED, event, allowed, "the queue is empty", sent, unless=LOSING)
                 queue.refused.clear()

@@ -26,14 +26,15 @@ from conformance.oracle.monitors.messages.deadletters.deaths import (
 )
 from conformance.oracle.monitors.messages.policy import SMALLER
 from conformance.oracle.monitors.notes import Notes
+from conformance.oracle.monitors.patience import DEAD_LETTERS, too_late
 from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.topology import NamedQueue
 from conformance.oracle.topology.policies import number
 
 LIVES, DEAD, ALTERNATE, FIRST = "POLICY-011", "POLICY-012", "POLICY-013", "POLICY-014"
 TYPE = "x-queue-type"
-SLACK, PROMPT = 100 * MILLISECOND, 1_000 * MILLISECOND
-"""What clocks may differ by; and after which a dead letter has arrived."""
+SLACK = 100 * MILLISECOND
+"""What clocks may differ by."""
 MESSAGES = 256
 Place = tuple[str, int]
 """A connection, and a channel of it."""
@@ -279,7 +280,9 @@ def not_there(fact: Passed, notes: Notes) -> None:
             continue
         way = found.address is None
         due, here = (found.certain_ns, found.queue == queue) if way else (found.died_ns, found.address == ("", queue))
-        if here and due and since >= due + (0 if way else PROMPT) and _plain(fact, queue):
+        if here and due and since >= due and _plain(fact, queue):
+            if not way and not too_late(since, due, DEAD_LETTERS, notes):
+                continue
             found.arrived = True
             notes.find(found.rule, event, f"{message} in {queue}", "the queue is empty", unless=LOSING)
 

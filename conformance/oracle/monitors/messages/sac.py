@@ -16,7 +16,7 @@ from conformance.oracle.model.facts import Delivered, Passed
 from conformance.oracle.model.queues import Queue
 from conformance.oracle.model.records import RELEASED, Copy
 from conformance.oracle.monitors.notes import Notes
-from conformance.oracle.monitors.refusals import refuses
+from conformance.oracle.monitors.refusals import ANY, refuses
 from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.topology.preconditions import Asked
 
@@ -66,7 +66,7 @@ class SingleQueues:
         return known
 
 
-@refuses(ALONE, "basic.consume", code=403, what="an exclusive consumer of a queue that serves one at a time")
+@refuses(ALONE, "basic.consume", code=ANY, what="an exclusive consumer of a queue that serves one at a time")
 def exclusive(asked: Asked) -> bool | None:
     """Is it to be exclusive where several take turns? Quorum queues need not know such consumers."""
     queue = asked.queue() if asked.event.has("exclusive") else None

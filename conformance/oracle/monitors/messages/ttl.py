@@ -1,6 +1,7 @@
 """TTL: messages that have a time to live.
 
-Publishes to the default exchange alone are followed: there each key is the name of a queue. The model claims nothing of
+Followed is a publish that certainly comes to one queue: by the default exchange, where each key is the name of a queue,
+or over others, where bindings say so. The model claims nothing of
 messages that may expire, so this family remembers the latest itself, with the times of what was sent and read.
 
     published (sent) ---------- in the queue by then (its confirm is read)
@@ -25,7 +26,9 @@ from conformance.oracle.model.queues import Queue
 from conformance.oracle.model.records import WAITING
 from conformance.oracle.monitors.fate import LOSING
 from conformance.oracle.monitors.notes import Notes
+from conformance.oracle.monitors.patience import DROPPED, too_late
 from conformance.oracle.monitors.table import follows, judges
+from conformance.oracle.topology import Message, explain
 from conformance.oracle.topology.state import NamedQueue
 
 OWN, OF_QUEUE, SMALLER, STAYS = "TTL-001", "TTL-002", "TTL-003", "TTL-004"
@@ -39,7 +42,7 @@ here knows."""
 NUMBER = re.compile(r'"expiration": "(\d+)"[,}]')
 MILLISECOND = 1_000_000
 SLACK, EARLY, PROMPT = 100 * MILLISECOND, 20 * MILLISECOND, 1_000 * MILLISECOND
-"""What clocks may differ by: after a time, and before it; and what "shortly after" is."""
+"""What clocks may differ by: after a time, and before it; and when what has expired is usually gone."""
 MESSAGES, QUEUES, TIMES = 256, 64, 512
 SERVED, UNSERVED = "a consumer that waits gets it", "nobody else does"
 BOTH = SERVED, UNSERVED
@@ -113,7 +116,7 @@ class Lives:
 def published(fact: Passed, notes: Notes) -> None:
     """How long may it live?"""
     event, connection = fact.event, fact.connection
-    queue = fact.topology.queue(connection.vhost, event.routing_key or "") if not event.exchange else None
+    queue = _destination(fact)
     found = NUMBER.search(event.arguments) if '"expiration"' in event.arguments else None
     shared = _milliseconds(queue.arguments.get(TTL)) if queue is not None and queue.arguments else None
     if queue is None or not event.message or (found is None and shared is None):
@@ -135,6 +138,20 @@ def published(fact: Passed, notes: Notes) -> None:
     if len(lives.by_message) > MESSAGES:
         lives.by_message.popitem(last=False)
         lives.lost += 1
+
+
+def _destination(fact: Passed) -> NamedQueue | None:
+    """The one queue that it comes to, where that is certain."""
+    event, connection = fact.event, fact.connection
+    channel = connection.channels.get(event.channel)
+    if not event.exchange:
+        return fact.topology.queue(connection.vhost, event.routing_key or "")
+    if channel is None or '"CC"' in event.arguments or '"BCC"' in event.arguments:
+        return None
+    message = Message(event.routing_key or "", event.arguments)
+    ways = explain(fact.topology, channel, event.exchange, message)
+    names = [*ways.reached] if ways is not None and not ways.delicate else []
+    return fact.topology.queue(connection.vhost, names[0]) if len(names) == 1 else None
 
 
 @judges(Policed)
@@ -324,7 +341,7 @@ def counted(fact: Answered, notes: Notes) -> None:
         lives.shelves[name] = not count
     elif any(not one.certain or one.deadline + PROMPT > since for one in here):
         return
-    elif count:
+    elif count and too_late(since, max(one.deadline for one in here), DROPPED, notes):
         notes.find(BY_ITSELF, event, f"no message in {name}: all have expired", f"{count} messages", here[-1].sent)
-    else:
+    elif not count:
         notes.exercise(BY_ITSELF)

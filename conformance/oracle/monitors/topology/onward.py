@@ -19,6 +19,7 @@ from conformance.oracle.monitors.fate import LOSING
 from conformance.oracle.monitors.messages.deadletters.deaths import EXCHANGE, KEY, MILLISECOND
 from conformance.oracle.monitors.messages.ttl import Lives
 from conformance.oracle.monitors.notes import Notes
+from conformance.oracle.monitors.patience import DEAD_LETTERS, too_late
 from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.monitors.topology.route import MOVES
 from conformance.oracle.topology import Message, Topology, explain
@@ -26,7 +27,7 @@ from conformance.oracle.topology.state import NamedQueue
 
 ONWARD = "DLX-014"
 PROMPT = 1_000 * MILLISECOND
-"""After this a dead letter has arrived."""
+"""After this a dead letter has usually arrived."""
 MESSAGES = 128
 
 
@@ -157,9 +158,9 @@ def never_came(fact: FoundEmpty, notes: Notes) -> None:
     for message, leaving in known.items():
         if leaving is None or queue.name not in leaving.reached or queue.name in leaving.came:
             continue
-        if not leaving.by.connection.usable() or not 0 < leaving.taken_ns < asked - PROMPT:
+        if not leaving.by.connection.usable() or not 0 < leaving.taken_ns < asked:
             continue
-        if _untouched(fact, leaving):
+        if _untouched(fact, leaving) and too_late(asked, leaving.taken_ns, DEAD_LETTERS, notes):
             leaving.came.add(queue.name)
             allowed = f"dead letter {message} in {queue.name}, where exchange {leaving.exchange} leads"
             notes.find(ONWARD, fact.event, allowed, "the queue is empty", leaving.rejected, unless=LOSING)

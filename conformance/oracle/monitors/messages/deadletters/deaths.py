@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.oracle.model.channels import OPEN, Channel
+from conformance.oracle.model.records import Publication
 
 EXCHANGE, KEY = "x-dead-letter-exchange", "x-dead-letter-routing-key"
 TTL, LENGTH, LIMIT = "x-message-ttl", "x-max-length", "x-delivery-limit"
@@ -91,6 +92,8 @@ class Mortal:
     exchange: str = ""
     key: str = ""
     persistent: bool = False
+    publication: Publication | None = None
+    """As its confirm names it."""
     fate: str = WAITING
     certain_ns: int = 0
     """When it was certainly in its first queue."""

@@ -34,12 +34,13 @@ from conformance.oracle.monitors.messages.deadletters.deaths import (
 from conformance.oracle.monitors.messages.dlx import ENDLESS, OF_REASON, ON_AND_ON, SETTLED
 from conformance.oracle.monitors.messages.ttl import Lives
 from conformance.oracle.monitors.notes import Notes
+from conformance.oracle.monitors.patience import DEAD_LETTERS, too_late
 from conformance.oracle.monitors.table import judges
 
 LOSSY = frozenset({LENGTH, OCTETS, "x-single-active-consumer"})
 """In such queues messages may be lost, or gets find nothing."""
 PROMPT = 1_000 * MILLISECOND
-"""After this a dead letter has arrived."""
+"""After this a dead letter has usually arrived."""
 
 
 @judges(FoundEmpty, *OF_REASON.values(), ENDLESS, ON_AND_ON, SETTLED)
@@ -86,7 +87,7 @@ def _absent(fact: FoundEmpty, message: str, mortal: Mortal, graves: Graves, note
     if round_again and all(reason != REJECTED for _, reason, _ in after(mortal.deaths, steps)):
         mortal.over = True
         notes.exercise(ENDLESS)
-    elif final.number(TTL) is None:
+    elif final.number(TTL) is None and too_late(asked, due, DEAD_LETTERS, notes):
         mortal.over = True
         rule = ON_AND_ON if name in mortal.seen else OF_REASON[steps[-1].reason]
         deaths = words(after(mortal.deaths, steps))

@@ -137,7 +137,7 @@ def certain(fact: Confirmed, notes: Notes) -> None:
     for publication in fact.resolved if known and fact.event.method == "basic.ack" else ():
         mortal = known.get(publication.message)
         if mortal is not None:
-            mortal.certain_ns = fact.event.time_ns
+            mortal.certain_ns, mortal.publication = fact.event.time_ns, publication
 
 
 @follows("basic.ack", "basic.nack", "basic.reject")

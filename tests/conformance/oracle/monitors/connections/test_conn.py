@@ -45,6 +45,7 @@ QUIET = tuned("channels=8 frames=8192 heartbeat=9") + "0 > tune-ok heartbeat=0 \
 OTHER = BEATING.replace("- known c", "- known d").replace("header c", "header d").replace("0 >", "d:0 >")
 OTHER = OTHER.replace("0 <", "d:0 <")
 TALKS = "@open 1 \n" + " - wait 1 \n 1 > flow \n 1 < flow-ok \n" * 3
+STEADY = "@open 1 \n" + " - wait 0.4 \n 1 > flow \n 1 < flow-ok \n" * 4
 BEATS = " - wait 1 \n - beat c > \n - beat c < \n" * 3
 BYSTANDER = "d:1 > open \n d:1 < open-ok \n d:1 > flow \n d:1 < flow-ok \n "
 DIED = AGAIN.replace("- known c", "- known d").replace("header c", "header d").replace("0 >", "d:0 >")
@@ -118,9 +119,18 @@ BROKEN = [
     ("CONN-021", CROSS + "- deadline replies"),
     ("CONN-022", BEATING + "- heartless c"),
     ("CONN-023", QUIET + "- beat c <"),
-    ("CONN-024", BEATING + TALKS + "- wait 0.5 \n - end c fin"),
+    ("CONN-024", BEATING + STEADY + "- wait 0.4 \n - end c fin"),
 ]
 LAWFUL = [
+    ("an end that a client earned while it stood still", BEATING + STEADY + "- wait 3 \n - beat c > \n - end c fin"),
+    (
+        "an end that had come before its client was heard again, and is read with an earlier heartbeat",
+        BEATING + STEADY + "- wait 3 \n - beat c > \n - beat c < \n - end c fin",
+    ),
+    (
+        "an end by a broker that stood still",
+        BEATING + STEADY + " - wait 0.4 \n - beat c > \n" * 8 + "1 > flow \n 1 < flow-ok \n - end c fin",
+    ),
     (
         "a method before any header",
         f"{DIED} - known c login=1 vhost=1 \n 0 > start-ok user=guest \n - answer c {HEADER} \n - end c fin",

@@ -53,6 +53,7 @@ BROKEN = [
     ("CPRIO-004", QUEUE + TEXT + "1 < consume-ok c1"),
 ]
 LAWFUL = {
+    "a refusal with another code: none is named": QUEUE + TEXT + "0 < kicked 502 60 20 no",
     "the higher one may be full by what is on its way": FULL + TWO + to(2, 1, "m2") + to(1, 1, "m1") + "@barrier 1",
     "an answer to what was asked before": BOTH + "@stock q m1 \n 1 > flow \n" + to(2, 1, "m1") + "1 < flow-ok",
     "the higher one comes later": QUEUE + LOW + "@stock q m1 \n" + HIGH + to(2, 1, "m1") + "@barrier 1",

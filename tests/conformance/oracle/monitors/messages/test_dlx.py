@@ -49,7 +49,7 @@ def two(kind: str = "classic", more: str = "") -> str:
 M1, M2 = "1 > publish q m1 \n 1 < ack 1 \n", "1 > publish q m2 \n 1 < ack 2 \n"
 TAKEN = "2 > get q \n 2 < get-ok 1 m1 q \n"
 REJECTED = TAKEN + "2 > reject 1 \n @barrier 2 \n"
-LATER, ASK, GOT, EMPTY = "- wait 1.5 \n", "3 > get d no_ack \n", "3 < get-ok 1 m1 d ", "3 < get-empty \n"
+LATER, ASK, GOT, EMPTY = "- wait 11 \n", "3 > get d no_ack \n", "3 < get-ok 1 m1 d ", "3 < get-empty \n"
 ONCE = entry("q", "rejected", 1)
 SIMPLE = two() + M1 + REJECTED + ASK + GOT
 OWN = two() + M1.replace("m1", "m1 expiration=100") + LATER + ASK
@@ -214,6 +214,16 @@ LAWFUL = {
     + dead(entry("q", "delivery_limit", 1), first=("q", "delivery_limit")),
     "its channel closes just now": WALKED_OFF.replace("2 < close-ok", "@open 5") + EMPTY,
     "it was rejected with the commit": COMMITTED + ASK + GOT + dead(ONCE),
+    "a broker that buries its dead every few seconds": two()
+    + M1
+    + REJECTED
+    + "- wait 5 \n"
+    + ASK
+    + EMPTY
+    + LATER
+    + ASK
+    + GOT
+    + dead(ONCE),
     "its transaction is not committed": SELECTED + LATER + ASK + EMPTY,
     "its transaction was rolled back": ROLLED_BACK + LATER + ASK + EMPTY,
     "a commit that is not answered": SELECTED + "2 > commit \n" + LATER + ASK + EMPTY,

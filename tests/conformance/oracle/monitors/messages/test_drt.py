@@ -49,14 +49,21 @@ SOUND = {
 }
 BROKEN = [
     ("DRT-001", f"@open 1 \n 1 > consume {REPLIES} r \n 1 < consume-ok r"),
+    ("DRT-001", f"@open 1 \n 1 > consume {REPLIES} r \n 1 < closed 541 60 20 no"),
+    ("DRT-001", f"@open 1 \n 1 > consume {REPLIES} r \n 0 < kicked 541 60 20 no"),
     ("DRT-002", SECOND + "1 < consume-ok s"),
     ("DRT-003", f"@queue q \n @open 1 \n 1 > publish q m1 {ASKS} \n @barrier 1 \n - deadline replies"),
     ("DRT-003", f"@queue q \n {BESIDE} @open 1 \n 1 > publish q m1 {ASKS} \n @barrier 1 \n - deadline replies"),
     ("DRT-004", LISTENS + REQUEST + f"9 < get-ok 1 m1 q {ASKS}"),
     ("DRT-004", LISTENS + REQUEST + "9 < get-ok 1 m1 q with={}"),
     ("DRT-004", BOTH + f"9 < get-ok 2 m2 q {to(A1)}"),
-    ("DRT-005", ASKED + SENT + "@barrier 1"),
-    ("DRT-005", ASKED + f"@open 8 \n 8 > publish {A1} r1 \n @barrier 8 \n @barrier 1"),
+    ("DRT-005", ASKED + SENT + f"8 > publish {A1} r2 \n 8 < ack 2 \n" + "@barrier 1"),
+    ("DRT-005", ASKED + f"@open 8 \n 8 > publish {A1} r1 \n 8 > publish {A1} r2 \n @barrier 8 \n @barrier 1"),
+    (
+        "DRT-005",
+        ASKED + f"@open 8 \n 8 > select \n 8 < select-ok \n 8 > publish {A1} r1 \n 8 > publish {A1} r2 \n"
+        "8 > commit \n 8 < commit-ok \n @barrier 1",
+    ),
     ("DRT-006", ASKED + SENT + CAME + CAME),
     ("DRT-006", ASKED + BESIDE + SENT + CAME + CAME_TO_2),
     ("DRT-006", ASKED + SENT + CAME.replace("deliver r", "deliver s")),
@@ -76,6 +83,12 @@ BROKEN = [
     ("DRT-012", ASKED + MANDATORY.replace("8 < ack", f"8 < return {A1} r1 \n 8 < ack") + CAME),
 ]
 LAWFUL = {
+    "one reply that is lost: they are sent at most once": ASKED + SENT + "@barrier 1",
+    "replies of a transaction that is not committed": ASKED
+    + f"@open 8 \n 8 > select \n 8 < select-ok \n 8 > publish {A1} r1 \n 8 > publish {A1} r2 \n"
+    + "@barrier 8 \n @barrier 1",
+    "a refusal with another code: none is named": f"@open 1 \n 1 > consume {REPLIES} r \n 1 < closed 403 60 20 no",
+    "one that costs the connection": f"@open 1 \n 1 > consume {REPLIES} r \n 0 < kicked 530 60 20 no",
     "a reply that is on its way while its requester ends": ASKED + SENT + CANCELLED + "@barrier 1",
     "a reply that meets the end of its requester": ASKED + "1 > cancel r \n" + SENT + "1 < cancel-ok r \n @barrier 1",
     "a reply that is not confirmed yet": ASKED + f"@confirming 8 \n 8 > publish {A1} r1 \n @barrier 1",

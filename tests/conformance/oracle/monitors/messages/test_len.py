@@ -142,7 +142,7 @@ BROKEN = [
     ("LEN-015", LEFT + got("m2", "m3", first=2)),
     ("LEN-013", refusing(third="ack")),
     ("LEN-013", refusing() + f"1 > get g no_ack \n 1 < get-ok 1 m3 g {death('rejected')}"),
-    ("LEN-013", refusing() + "- wait 1.1 \n 1 > get g no_ack \n 1 < get-empty"),
+    ("LEN-013", refusing() + "- wait 11 \n 1 > get g no_ack \n 1 < get-empty"),
 ]
 DEAD = "@queue d classic x-dead-letter-exchange= x-dead-letter-routing-key=q \n"
 LAWFUL = {

@@ -68,6 +68,7 @@ LEASED = "@queue q classic x-expires=300 \n" + OPEN
 LONG = "@queue q classic x-expires=3600000 \n" + OPEN
 LEASE = '- rule p ^q$ {"expires":3000} busy \n - wait 0.1 \n'
 WAITS = "- wait 4 \n"
+AND_WAITS = "- wait 60 \n"
 ASKED = "2 > declare q classic passive \n"
 NOT_THERE, THERE = ASKED + "2 < closed 404 50 10 no \n", ASKED + "2 < declare-ok q \n"
 REFUSES = '- rule p ^q$ {"max-length":2,"overflow":"reject-publish"} \n'
@@ -139,18 +140,18 @@ BROKEN = [
     ("POLICY-009", by(GONE, *LAST)),
     ("POLICY-010", by(OPERATOR, "m2", "m3", "m4")),
     ("POLICY-011", PLAIN + DIES + got("m1")),
-    ("POLICY-012", GRAVE + PLAIN + BURIES + REJECTED + got(queue="d")),
+    ("POLICY-012", GRAVE + PLAIN + BURIES + REJECTED + "- wait 9 \n" + got(queue="d")),
     ("POLICY-012", GRAVE + PLAIN + BURIES + REJECTED + dead("e", "e")),
     ("POLICY-013", NOWHERE + INSTEAD + STRAYS + got(queue="d")),
     ("POLICY-013", NOWHERE + INSTEAD + STRAYS + stray("e")),
     ("POLICY-014", GRAVE + SAYS + BURIES + REJECTED + dead("d", "d")),
     ("POLICY-014", NAMED + INSTEAD + STRAYS + stray("d")),
-    ("POLICY-015", PLAIN + EXPIRES + WAITS + THERE),
+    ("POLICY-015", PLAIN + EXPIRES + WAITS + AND_WAITS + THERE),
     ("POLICY-015", PLAIN + HOURS + WAITS + NOT_THERE),
-    ("POLICY-016", LONG + EXPIRES + WAITS + THERE),
-    ("POLICY-016", LEASED + HOURS + WAITS + THERE),
+    ("POLICY-016", LONG + EXPIRES + WAITS + AND_WAITS + THERE),
+    ("POLICY-016", LEASED + HOURS + WAITS + AND_WAITS + THERE),
     ("POLICY-016", LONG + HOURS + WAITS + NOT_THERE),
-    ("POLICY-017", PLAIN + HOURS + EXPIRES + WAITS + THERE),
+    ("POLICY-017", PLAIN + HOURS + EXPIRES + WAITS + AND_WAITS + THERE),
     ("POLICY-017", PLAIN + LEASE + HOURS + WAITS + NOT_THERE),
     ("POLICY-017", PLAIN + LEASE + "- unrule p \n" + WAITS + NOT_THERE),
     ("POLICY-018", PLAIN + REFUSES + sent(1, 2, 3)),

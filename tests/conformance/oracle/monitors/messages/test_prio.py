@@ -60,6 +60,7 @@ BROKEN = [
 ]
 LATE = '8 > publish q m3 with={"priority":5} \n 8 < ack 3 \n'
 LAWFUL = {
+    "a refusal with another code: none is named": DECLARE.format(256) + "1 < closed 405 50 10 no",
     "a higher one that came while others were taken": (
         stocked(1, 1) + got("m1:1") + LATE + "1 > get q no_ack \n 1 < get-ok 2 m2 q " + of(1)
     ),

@@ -38,6 +38,7 @@ BROKEN = [
     ("SAC-006", LIMITED + HELD + CLOSED + TO_B.format(1, "m3") + NEXT.format(2, "m1")),
 ]
 LAWFUL = {
+    "a refusal with another code: none is named": QUEUE + EXCLUSIVE + "1 < closed 406 60 20 no",
     "one of them is full": LIMITED + HELD + "- deadline replies",
     "one of them has not started yet": TWO
     + "@open 3 \n 3 > consume q c \n @stock q m1 \n 3 < consume-ok c \n"
