@@ -20,7 +20,7 @@ SHORT, LONG, HALF, OVER = 250, 60_000, 0.15, 0.4
 """Milliseconds; and the seconds after which what lives for a short time has lived for half of it, or has expired."""
 MOMENTS = 60, 80, 90
 """Milliseconds that are over before a clock that is read ten times a second has gone on."""
-LIVES = 600, 700
+LIVES = 1_000, 1_000
 """Milliseconds, both together much longer than the scene lasts."""
 AGES = (1 << 16) + 9, (1 << 31) + 9, (1 << 32) + 9
 """Milliseconds: a minute and more, four weeks and more, and seven."""
@@ -138,7 +138,7 @@ def test_until_then_it_is_there(stage: Stage) -> None:
         stage.confirmed(channel)
         _look(stage, plain[0])
     if last:
-        wait(stage, HALF)
+        wait(stage, 3 * HALF)
         _look(stage, last, gets=1)
 
 
