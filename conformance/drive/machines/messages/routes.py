@@ -37,8 +37,6 @@ DEAD = "x-dead-letter-exchange"
 ARRIVED = 1.3
 """Seconds after which a dead letter has certainly come."""
 BURIALS, FEW_BURIALS = 6, 1
-DEALING = 2
-"""The channel of transactions."""
 Words = tuple[str, ...]
 Headers = tuple[tuple[str, Any], ...]
 
@@ -316,14 +314,12 @@ class Bury:
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """A way over two exchanges, or by an alternate one, is laid to a queue, and messages are sent on it: perhaps in a
-    transaction, which is committed."""
+    """A way over two exchanges, or by an alternate one, is laid to a queue, and messages are sent on it."""
 
     first: Bind
     second: Bind
     alternate: bool
     posts: tuple[Post, ...]
-    dealt: bool
 
     def perform(self, world: World) -> None:
         net = network(world)
@@ -335,13 +331,8 @@ class Lead:
         replace(self.first, to=second, onward=not self.alternate).perform(world)
         before = len(net.ties)
         replace(self.second, onward=False).perform(world)
-        if self.dealt and world.stage.offers("tx.select"):
-            Begin(DEALING).perform(world)
         for post in self.posts:
-            channel = DEALING if self.dealt else post.channel
-            replace(post, channel=channel, source=first, aim=before, away=1).perform(world)
-        if self.dealt:
-            End(DEALING, True, False).perform(world)
+            replace(post, source=first, aim=before, away=1).perform(world)
         world.stage.quiesce()
 
 
@@ -405,7 +396,7 @@ def commands(profile: Profile, queue_type: str) -> Alphabet:
     return (
         weighted(5, Bind, *_bind),
         weighted(8, Post, *_post),
-        weighted(8, Lead, _binds, _binds, _rarely, _posts, _rarely),
+        weighted(8, Lead, _binds, _binds, _rarely, _posts),
         weighted(3, Loosen, _binds, _binds, _posts),
         weighted(2, Mail, _channel, _queue, st.booleans(), st.sampled_from((0, 0, 1, 2, 4, 17))),
         weighted(8, Bury, st.builds(Post, *_post), st.sampled_from((True, True, False))),
@@ -414,8 +405,8 @@ def commands(profile: Profile, queue_type: str) -> Alphabet:
         weighted(1, Replace, _channel, _queue),
         weighted(1, Crowd, _to, st.sampled_from((5, 20, MANY))),
         weighted(4, Sweep, _channel, _queue),
-        weighted(1, Begin, st.just(DEALING)),
-        weighted(1, End, st.just(DEALING), st.booleans(), st.just(False)),
+        weighted(1, Begin, st.just(2)),
+        weighted(1, End, st.just(2), st.booleans(), st.just(False)),
         weighted(1, Barrier, _channel),
     )
 
