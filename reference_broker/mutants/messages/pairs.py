@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from codec import values
-from reference_broker.channel import Fate, acked, discarded
-from reference_broker.deadletter import earlier_deaths
+from reference_broker.channel import Channel, Fate, acked, discarded
+from reference_broker.deadletter import DeadLetters, earlier_deaths
 from reference_broker.message import Entry, Message
-from reference_broker.mutants.kinds import memory, replaces
+from reference_broker.mutants.kinds import changes, memory, replaces
 from reference_broker.mutants.messages.lengths import without
+from reference_broker.parts import Parts
 from reference_broker.queue import Queue
 from reference_broker.transaction import Transaction
 from reference_broker.unacked import Delivery
@@ -124,3 +125,79 @@ def no_room_unseen(self: Queue) -> None:
     while self.ready and self.over_limit() and self.ready.head().redelivered:
         self.let_go(self.ready.pop())
     Queue.settle_down(self)
+
+
+# -- purges, deaths, transactions, policies, and what stands beside them
+
+
+@changes("pairs.purge-keeps-octets", "a purge leaves the octets of what it removes counted", "LEN-014", "LEN-003")
+def purge_keeps_octets(parts: Parts) -> None:
+    below = parts.queue
+
+    def purge(self: Queue) -> int:
+        self.expire()
+        octets = self.ready.octets
+        count = below.purge(self)
+        self.ready.octets = octets
+        return count
+
+    parts.override("queue", purge=purge)
+
+
+@changes(
+    "pairs.age-goes-on",
+    "a message that dies of age is as old in its next queue as in the first",
+    "TTL-004",
+    field="https://github.com/cloudamqp/lavinmq/pull/583",
+)
+def age_goes_on(parts: Parts) -> None:
+    below = parts.queue
+
+    def expiry(self: Queue, message: Message) -> float | None:
+        expires, now = below.expiry(self, message), self.vhost.clock.now
+        born: float = memory(self.vhost, "born", dict).setdefault(message.body, now)
+        died = values.lookup(message.headers, "x-death") is not None
+        return expires - (now - born) if died and expires is not None else expires
+
+    parts.override("queue", expiry=expiry)
+
+
+@changes("pairs.own-key-alone", "dead letters do not go by the keys in CC and BCC", "DLX-010")
+def own_key_alone(parts: Parts) -> None:
+    below = parts.dead_letters
+
+    def letter(
+        self: DeadLetters, message: Message, queue: str, reason: str, now: float, exchange: str, key: str | None
+    ) -> Message:
+        dead = below.letter(self, message, queue, reason, now, exchange, key)
+        return Message(dead.exchange, dead.routing_key, dead.header, dead.body)
+
+    parts.override("dead_letters", letter=letter)
+
+
+@changes("pairs.no-alternate-at-commit", "a commit passes over alternate exchanges", "TX-010", "CNF-025")
+def no_alternate_at_commit(parts: Parts) -> None:
+    below = parts.transaction
+
+    def commit(self: Transaction, channel: Channel) -> bool:
+        exchanges = channel.vhost.exchanges.values()
+        alternates = {one: one.alternate for one in exchanges}
+        for one in exchanges:
+            one.alternate = ""
+        accepted = below.commit(self, channel)
+        for one, alternate in alternates.items():
+            one.alternate = alternate
+        return accepted
+
+    parts.override("transaction", commit=commit)
+
+
+@changes("pairs.exclusive-unruled", "policies do not hold for exclusive queues", "POLICY-002")
+def exclusive_unruled(parts: Parts) -> None:
+    below = parts.vhost
+
+    def heed_policy(self: VirtualHost, queue: Queue) -> None:
+        if queue.owner is None:
+            below.heed_policy(self, queue)
+
+    parts.override("vhost", heed_policy=heed_policy)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from codec import methods as m
+from reference_broker import basic
 from reference_broker.channel import RETURNS, Channel, Fate, requeued, settle_down
 from reference_broker.message import Entry, Message
 from reference_broker.mutants.deliveries.modes import put_copy
@@ -281,6 +282,16 @@ def recover_keeps_tags(parts: Parts) -> None:
 @changes("requeue.recover-does-nothing", "basic.recover is answered and has no effect", "RQ-014")
 def recover_does_nothing(parts: Parts) -> None:
     recover_with(parts, answer)
+
+
+@changes("requeue.recover-once", "the second basic.recover of a channel has no effect", "RQ-014")
+def recover_once(parts: Parts) -> None:
+    def recover(channel: Channel, method: m.BasicRecover | m.BasicRecoverAsync) -> None:
+        before = memory(channel, "recovered", list)
+        (answer if before else basic.recover)(channel, method)
+        before.append(method)
+
+    recover_with(parts, recover)
 
 
 def answer(channel: Channel, method: m.BasicRecover | m.BasicRecoverAsync) -> None:

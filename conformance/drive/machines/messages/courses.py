@@ -102,6 +102,9 @@ class Overfill:
         if room is None:
             return
         again = self.beside == "room again"
+        if self.before == "purged":
+            self._fill(world, 0, room)  # so that there is something to purge
+            lifetimes(world).used.add(queue)
         empty(world, self.channel, self.queue, self.before)
         serves = self.beside == "served" and world.consumers(channel) == 0
         if serves:

@@ -274,16 +274,16 @@ def test_no_second_expiry(stage: Stage) -> None:
 
 @rule("DLX-010")
 def test_more_keys(stage: Stage) -> None:
-    """From a queue that gives another key, and from one that does not."""
-    grave, holder = stage.queue(), stage.channel()
-    exchange = stage.exchange(grave)
+    """From a queue that gives another key, and from ones that do not; by one of the further keys it goes to a queue."""
+    grave, copies, holder = stage.queue(), stage.queue(), stage.channel()
+    exchange, by_copy = stage.exchange(grave), stage.exchange(copies, kind="direct", key="amqpconf.nobody")
     headers = values.table({"CC": ["amqpconf.nobody"], "BCC": ["amqpconf.none"]})
-    for arguments in (_to(grave), {EXCHANGE: exchange}):
+    for arguments in (_to(grave), {EXCHANGE: exchange}, {EXCHANGE: by_copy}):
         queue = stage.queue(arguments)
         _sent(stage, queue, headers=headers)
         _reject(stage, holder, queue)
-    wait(stage, TURN)
-    _look(stage, grave, gets=3)
+    wait(stage, ARRIVED)
+    _look(stage, grave, copies, gets=3)
 
 
 @rule("DLX-011")

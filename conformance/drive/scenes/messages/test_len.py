@@ -15,7 +15,7 @@ from conformance.drive.stage import Stage
 MOST, OCTETS, OVERFLOW, LEVELS = "x-max-length", "x-max-length-bytes", "x-overflow", "x-max-priority"
 REFUSE = "reject-publish"
 LARGE = ((1 << 16) + 9,) * 3
-THREE = b"abc"
+THREE, BODY = b"abc", b"body"
 ARRIVED = 1.3
 """Seconds after which a dead letter has certainly come."""
 
@@ -74,17 +74,20 @@ def test_the_newest_are_there(stage: Stage, how: str | None) -> None:
 
 @rule("LEN-003", queue_types=("classic",))
 def test_a_full_queue_is_full(stage: Stage) -> None:
-    """As many as it may hold, one more, and some more, in bodies of all sizes. Then one that has been purged."""
+    """As many as it may hold, one more, and some more, in bodies of all sizes. Then one that has been purged, where
+    messages count, and where their octets do."""
     for count in (8, 9, 30):
         filled(stage, {MOST: 8}, [10 + 7 * (number % 5) for number in range(count)])
-    queue, publisher, taker = stage.queue({MOST: 4}), confirming(stage), stage.channel()
-    for purged in (True, False):
-        publisher.publish(queue, 5, body=b"body")
-        stage.confirmed(publisher)
-        if purged:
-            taker.purge(queue)
-            stage.quiesce()
-        emptied(stage, taker, queue, 5)
+    publisher, taker = confirming(stage), stage.channel()
+    for limit, most in ((MOST, 4), (OCTETS, 4 * len(BODY))):
+        queue = stage.queue({limit: most}) if stage.offers(limit) else ""
+        for purged in (True, False) if queue else ():
+            publisher.publish(queue, 5, body=BODY)
+            stage.confirmed(publisher)
+            if purged:
+                taker.purge(queue)
+                stage.quiesce()
+            emptied(stage, taker, queue, 5)
 
 
 @rule("LEN-004", queue_types=("classic",))

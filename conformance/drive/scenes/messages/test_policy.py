@@ -121,13 +121,13 @@ def test_queues_that_are_there(stage: Stage) -> None:
 
 @rule("POLICY-002", queue_types=CLASSIC)
 def test_a_queue_that_is_declared_later(stage: Stage) -> None:
-    """The policy comes first, and holds for three queues."""
+    """The policy comes first, and holds for three queues, one of them exclusive."""
     stage.channel()  # time passes for those who are connected
     names = [fresh(stage) for _ in range(3)]
     put(stage, f"^({'|'.join(map(plain, names))})$", {MOST: 3})
     heeded(stage)
     for name in names:
-        Trial(stage, stage.queue(name=name)).keeps(4, 8)
+        Trial(stage, stage.queue(name=name, exclusive=name == names[1])).keeps(4, 8)
 
 
 @rule("POLICY-003", queue_types=CLASSIC)

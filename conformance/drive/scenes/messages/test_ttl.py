@@ -20,6 +20,8 @@ SHORT, LONG, HALF, OVER = 250, 60_000, 0.15, 0.4
 """Milliseconds; and the seconds after which what lives for a short time has lived for half of it, or has expired."""
 MOMENTS = 60, 80, 90
 """Milliseconds that are over before a clock that is read ten times a second has gone on."""
+LIVES = 1_000, 1_000
+"""Milliseconds, both together much longer than the scene lasts."""
 AGES = (1 << 16) + 9, (1 << 31) + 9, (1 << 32) + 9
 """Milliseconds: a minute and more, four weeks and more, and seven."""
 SHORTLY, LEASE = 1.2, 600
@@ -123,10 +125,11 @@ def test_until_then_it_is_there(stage: Stage) -> None:
     """By either time, and both; after more than half of it, and behind one that has expired. The queue is older.
 
     What lives for a moment is there for that moment, and what lives for longer than a number of two octets can say, or
-    of four, is there as well.
+    of four, is there as well. What dies of age in one queue, and goes to another, begins anew there.
     """
     if not _expires(stage):
         return
+    last = _twice(stage)
     channel, plain = confirming(stage), [stage.queue() for _ in "12"]
     timed, lasting, ages = stage.queue({TTL: 2 * SHORT}), stage.queue(), stage.queue({TTL: AGES[0]})
     _mortal(channel, lasting, *AGES)
@@ -143,6 +146,23 @@ def test_until_then_it_is_there(stage: Stage) -> None:
         _mortal(channel, plain[0], life)
         stage.confirmed(channel)
         _look(stage, plain[0])
+    if last:
+        wait(stage, 3 * HALF)
+        _look(stage, last, gets=1)
+
+
+def _twice(stage: Stage) -> str:
+    """A message that is to live in two queues, one after the other, and that is too old for the second if its age goes
+    on; the queue in which it comes then."""
+    if not stage.offers("x-dead-letter-exchange"):
+        return ""
+    last = heir = stage.queue()
+    for life in reversed(LIVES):
+        heir = stage.queue({TTL: life, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": heir})
+    channel = confirming(stage)
+    channel.publish(heir)
+    stage.confirmed(channel)
+    return last
 
 
 @rule("TTL-005")

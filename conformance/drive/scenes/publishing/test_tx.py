@@ -204,13 +204,21 @@ def test_returns_wait_for_the_commit(stage: Stage) -> None:
 
 @rule("TX-010")
 def test_all_is_there(stage: Stage) -> None:
-    """Six publishes to three queues, by name and by an exchange; each is looked into by another channel, at once."""
+    """Publishes to three queues, by name, by an exchange, and by one that leads there as another's alternate, or by a
+    binding; each is looked into by another channel, at once."""
     queues = [stage.queue() for _ in range(3)]
     exchange, other = stage.exchange(queues[1], queues[2]), stage.channel()
+    ways = [exchange, exchange]
+    if stage.offers("alternate-exchange"):
+        ways.append(stage.exchange(kind="direct", arguments={"alternate-exchange": exchange}))
+    if stage.offers("exchange.bind"):
+        ways.append(stage.exchange())
+        stage.bind_exchange(exchange, ways[-1])
     channel = transactional(stage)
     for queue in (queues[0], queues[1], queues[0], queues[2]):
         channel.publish(queue)
-    channel.publish("", 2, exchange=exchange)
+    for way in ways:
+        channel.publish("", exchange=way)
     channel.tx_commit()
     stage.quiesce()
     for queue in queues:

@@ -264,7 +264,7 @@ def test_a_delivery_limit_ends_the_returns(stage: Stage, how: str) -> None:
 
 @rule("RQ-014")
 def test_recover_requeues_everything(stage: Stage) -> None:
-    """A consumer's deliveries and a get's are recovered and come again; the old tags are spent, of either queue;
+    """A consumer's deliveries and a get's are recovered and come again, twice; the old tags are spent, of either queue;
     asynchronously, too."""
     for method in (m.BasicRecover, m.BasicRecoverAsync):
         for spent in (1, 2):
@@ -278,8 +278,11 @@ def _recover(stage: Stage, method: type[m.BasicRecover | m.BasicRecoverAsync], s
     channel.qos(2)  # the window is full, so that nothing is under way which recover might return unseen
     channel.consume(consumed)
     stage.quiesce()
-    channel.send(method(channel.number, True))
-    stage.barrier(channel)
+    for again in (False, True):
+        if again:
+            stage.fetch(channel, got)
+        channel.send(method(channel.number, True))
+        stage.barrier(channel)
     for tag in channel.unacked:
         channel.ack(tag)
     stage.fetch(channel, got)

@@ -18,6 +18,7 @@ from conformance.oracle.monitors.messages.deadletters.deaths import (
     GIVEN_UP,
     HELD,
     MAXLEN,
+    MILLISECOND,
     REJECTED,
     RETURNED,
     Death,
@@ -38,8 +39,10 @@ ADDRESS, COUNTS, FIELDS, FIRST, EXPIRATION = "DLX-005", "DLX-006", "DLX-007", "D
 COPIES, ENDLESS, ON_AND_ON, SETTLED = "DLX-010", "DLX-011", "DLX-012", "DLX-013"
 SECONDS = 2
 """What the broker's wall clock may differ by."""
+STAYS = "TTL-004"
 SEEN = (
     *OF_REASON.values(),
+    STAYS,
     ADDRESS,
     COUNTS,
     FIELDS,
@@ -70,6 +73,7 @@ def came(fact: Passed, notes: Notes) -> None:
     if not mortal.over and (deaths or mortal.deaths or queue != mortal.queue):
         _judge(event, mortal, queue, content, graves, notes)
     mortal.seen.add(queue)
+    mortal.seen_ns = event.time_ns
     mortal.queue, mortal.exchange, mortal.key = queue, event.exchange or "", event.routing_key or ""
     mortal.deaths = tuple(_death(one) for one in deaths)
     mortal.fate, mortal.died_ns = (ACKED, event.time_ns) if automatic else (HELD, 0)
@@ -122,10 +126,13 @@ def _judge(event: Event, mortal: Mortal, queue: str, content: Any, graves: Grave
         allowed = f"not in {queue} again: it has died there, and nobody has rejected it"
         notes.find(ENDLESS, event, allowed, words(told), mortal.sent)
         return
+    if graves.by_copy(mortal, queue) and told == ((mortal.queue, REJECTED, 1),):
+        notes.exercise(COPIES)
     steps = graves.way(mortal, queue, event.time_ns)
     if not steps or not told or graves.goes_round(queue, event.routing_key or ""):
         mortal.over = True
         return
+    _age(event, mortal, steps, graves, notes)
     _list(event, mortal, steps, told, queue, notes)
     _address(event, steps[-1], graves, notes)
     _fields(event, mortal, steps, table_of(headers), notes)
@@ -138,6 +145,14 @@ def _goes_on(before: tuple[Death, ...], told: tuple[Death, ...]) -> bool:
     """Are all deaths still told, none of them less often?"""
     counts = {one[:2]: one[2] for one in told}
     return all(counts.get(one[:2], 0) >= one[2] for one in before)
+
+
+def _age(event: Event, mortal: Mortal, steps: list[Step], graves: Graves, notes: Notes) -> None:
+    """Where it has expired in several queues, one after the other, its time began anew in each of them."""
+    early = graves.not_before(mortal, steps) - event.time_ns
+    if early > 0 and len(steps) > 1 and all(step.reason == EXPIRED for step in steps):
+        allowed = f"{mortal.queue} and the next queues have it for as long as it has to live in each"
+        notes.find(STAYS, event, allowed, f"it comes {early // MILLISECOND + 1} ms earlier, or more", mortal.sent)
 
 
 def _list(event: Event, mortal: Mortal, steps: list[Step], told: tuple[Death, ...], queue: str, notes: Notes) -> None:

@@ -144,7 +144,7 @@ def declared(fact: Passed, notes: Notes) -> None:
     plain = {*arguments} <= {ARGUMENT, DOES, TYPE} and arguments.get(TYPE, "classic") == "classic"
     plain = plain and arguments.get(DOES) in (None, *KNOWN)
     limited = ARGUMENT not in arguments or number(arguments[ARGUMENT]) is not None
-    if known or not name or not plain or not limited or event.has("auto_delete") or event.has("exclusive"):
+    if known or not name or not plain or not limited or event.has("auto_delete"):
         return
     vhost, most = fact.connection.vhost, number(arguments.get(ARGUMENT))
     if fact.topology.queue(vhost, name) is None:

@@ -33,8 +33,8 @@ def returned(fact: Returned, notes: Notes) -> None:
         notes.find(rule, event, f"no return of {publication}: it is not mandatory", "basic.return", publication.seq)
         return
     there = publication.routed and not any(copy.queue.deleted for copy in publication.copies)
-    by_match = route.hangs_on_match(publication, notes) or (fact.channel.transactional and publication.exchange)
-    if there and not notes.accused and not by_match:
+    early = fact.channel.transactional and publication.exchange and not publication.committed
+    if there and not notes.accused and not (early or route.hangs_on_match(publication, notes)):
         queues = ", ".join(copy.queue.name for copy in publication.copies)
         allowed = f"no return of {publication}: it is routed to {queues}"
         notes.find("CNF-025", event, allowed, "basic.return", publication.seq)

@@ -96,6 +96,9 @@ class Way:
     """The broker has confirmed it."""
     moved: bool = False
     """Bindings were changed elsewhere while it was on its way: the broker may have made the change first."""
+    dealt: bool = False
+    """It is part of a transaction. When that is committed the bindings count that are there by then, or those of the
+    publish, so none may change."""
 
 
 @dataclass(slots=True)
@@ -150,14 +153,14 @@ def rebound(fact: Passed, notes: Notes) -> None:
     if event.direction != TO_BROKER:
         return
     for way in notes.memory(Ways).by_message.values():
-        if way is not None and not way.handled and way.on != (event.connection, event.channel):
+        if way is not None and not way.handled and (way.dealt or way.on != (event.connection, event.channel)):
             way.moved = True
 
 
 def _way(fact: Passed) -> Way | None:
     event = fact.event
     channel = fact.connection.channels.get(event.channel)
-    if channel is None or channel.state != OPEN or channel.indeterminate or channel.transactional:
+    if channel is None or channel.state != OPEN or channel.indeterminate:
         return None
     if not fact.connection.usable() or '"CC"' in event.arguments or '"BCC"' in event.arguments:
         return None
@@ -168,7 +171,8 @@ def _way(fact: Passed) -> Way | None:
         return None
     reached = {queue: tuple(labels) for queue, labels in found.reached.items()}
     like = exchange, key, json.dumps(message.headers, sort_keys=True, default=repr)
-    return Way(event.seq, (event.connection, event.channel), reached, found.barred, like, found.delicate)
+    on, dealt = (event.connection, event.channel), channel.transactional
+    return Way(event.seq, on, reached, found.barred, like, found.delicate, dealt=dealt)
 
 
 def of_match(copy: Copy, notes: Notes) -> str:
@@ -183,10 +187,10 @@ def of_match(copy: Copy, notes: Notes) -> str:
 
 def hangs_on_match(publication: Publication, notes: Notes) -> bool:
     """Is a return, or that none comes, a question of what a binding matches, before it is one of returns? Which of the
-    two it is shows in the queues."""
+    two it is shows in the queues. In a transaction the bindings may have changed until it was committed."""
     way = notes.memory(Ways).by_message.get(publication.message)
-    if way is None:
-        return False
+    if way is None or (way.dealt and way.moved):
+        return bool(publication.committed and publication.exchange)
     return way.delicate or any(not ways.MATCHED.isdisjoint(labels) for labels in way.reached.values())
 
 

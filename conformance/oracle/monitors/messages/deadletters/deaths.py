@@ -30,6 +30,8 @@ MILLISECOND = 1_000_000
 SOON = 1_000 * MILLISECOND
 EARLY = 20 * MILLISECOND
 """What clocks may differ by."""
+COARSE = 150 * MILLISECOND
+"""So much sooner each of several times to live may be over, for a broker that reads its clock ten times a second."""
 STEPS = 4
 """So many deaths are followed between two sightings."""
 MESSAGES, QUEUES = 256, 128
@@ -111,6 +113,8 @@ class Mortal:
     failures: int = 0
     """How often it was rejected back into the queue, or its channel closed."""
     seen: set[str] = field(default_factory=set)
+    seen_ns: int = 0
+    """When it was seen last."""
     deaths: tuple[Death, ...] = ()
     first: tuple[str, str, str] | None = None
     """The queue, the reason and the exchange of its first death."""
@@ -257,6 +261,24 @@ class Graves:
             return False
         others = [self.messages.get(one) for one in place.came]
         return sum(one is not None and one.sent > mortal.sent for one in others) >= most
+
+    def by_copy(self, mortal: Mortal, name: str) -> bool:
+        """It was rejected, for the first time: does it go to this queue by a key in CC, and by no other?"""
+        place = self.places.get(mortal.queue)
+        if place is None or place.exchange is None or place.key is not None or mortal.fate != GIVEN_UP or mortal.deaths:
+            return False
+        ways = {key: self.leads(place.exchange, key) for key in (mortal.key, *mortal.carbon)}
+        return ways[mortal.key] != name and name in ways.values()
+
+    def not_before(self, mortal: Mortal, steps: list[Step]) -> int:
+        """Before this it cannot have died so often, if it was in each queue for as long as it had to live there."""
+        time = (mortal.seen_ns if mortal.seen else mortal.sent_ns) - EARLY
+        for number, step in enumerate(steps):
+            if step.reason == EXPIRED and (number or not mortal.seen):
+                own = "" if number or mortal.deaths else mortal.expiration or ""
+                lives = self.places[step.queue].number(TTL), int(own) if own.isdecimal() else None
+                time += max(0, min((life for life in lives if life is not None), default=0) * MILLISECOND - COARSE)
+        return time
 
     def goes_round(self, name: str, key: str) -> bool:
         """May what has come into this queue leave it by itself, and come again?"""

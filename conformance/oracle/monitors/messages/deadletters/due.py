@@ -31,7 +31,7 @@ from conformance.oracle.monitors.messages.deadletters.deaths import (
     after,
     words,
 )
-from conformance.oracle.monitors.messages.dlx import ENDLESS, OF_REASON, ON_AND_ON, SETTLED
+from conformance.oracle.monitors.messages.dlx import COPIES, ENDLESS, OF_REASON, ON_AND_ON, SETTLED
 from conformance.oracle.monitors.messages.ttl import Lives
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.patience import DEAD_LETTERS, too_late
@@ -43,7 +43,7 @@ PROMPT = 1_000 * MILLISECOND
 """After this a dead letter has usually arrived."""
 
 
-@judges(FoundEmpty, *OF_REASON.values(), ENDLESS, ON_AND_ON, SETTLED)
+@judges(FoundEmpty, *OF_REASON.values(), COPIES, ENDLESS, ON_AND_ON, SETTLED)
 def missing(fact: FoundEmpty, notes: Notes) -> None:
     """A queue is empty: is there a dead letter that must be in it?"""
     graves, queue, event = notes.memory(Graves), fact.queue, fact.event
@@ -78,6 +78,12 @@ def _absent(fact: FoundEmpty, message: str, mortal: Mortal, graves: Graves, note
     if mortal.fate == ACKED and 0 < mortal.died_ns < asked - PROMPT and _could_bury(mortal, name, graves):
         mortal.over = True
         notes.exercise(SETTLED)
+        return
+    if graves.by_copy(mortal, name):
+        if 0 < mortal.died_ns < asked - PROMPT and final.number(TTL) is None:
+            mortal.over = True
+            allowed = f"{message} in {name}, by a key in CC"
+            notes.find(COPIES, fact.event, allowed, "the queue is empty", mortal.sent, unless=LOSING)
         return
     steps = graves.way(mortal, name) if mortal.fate in (WAITING, GIVEN_UP, PUSHED) else None
     due = _due(mortal, steps, graves) if steps else 0

@@ -93,6 +93,16 @@ HOLD += (
 LONG_LIVED = entry("q", "maxlen", 1, original_expiration=["S", "60000"])
 PUSHED = dead(LONG_LIVED, first=("q", "maxlen"))
 FROM_W = LATER + "2 > get w \n 2 < get-ok 1 {} w {} \n 2 > reject 1 \n @barrier 2 \n" + LATER
+KEYS = "@queue d classic \n @queue q classic x-dead-letter-exchange=x \n @route x direct nobody d \n"
+KEYS += "@confirming 1 \n @open 2 \n @open 3 \n" + M1.replace("m1", f"m1 {sent(CC=CC)}")
+KEYS += TAKEN.replace("m1 q", f"m1 q {sent(CC=CC)}") + "2 > reject 1 \n @barrier 2 \n"
+RENAMED = KEYS.replace("exchange=x ", "exchange=x x-dead-letter-routing-key=other ", 1)
+LASTING = (
+    "@queue e classic \n @queue d classic x-dead-letter-exchange= x-dead-letter-routing-key=e x-message-ttl=2000 \n"
+)
+LASTING += "@queue q classic x-dead-letter-exchange= x-dead-letter-routing-key=d x-message-ttl=1000 \n"
+LASTING += "@confirming 1 \n @open 3 \n" + M1 + "- wait {} \n 3 > get e no_ack \n 3 < get-ok 1 m1 e "
+AGED = dead(entry("d", "expired", 1), entry(*EXPIRED, 1), first=EXPIRED)
 ACKED = two() + M1 + TAKEN + "2 > ack 1 \n @barrier 2 \n" + LATER + ASK
 WAITS = "@open 90 \n 90 > declare w classic x-dead-letter-exchange= x-dead-letter-routing-key=q \n 90 < declare-ok w \n"
 WAITS += "@queue q classic \n @confirming 1 \n @open 2 \n"
@@ -199,6 +209,8 @@ BROKEN = [
     ("DLX-009", OWN + GOT + dead(entry(*EXPIRED, 1, original_expiration=KEPT), first=EXPIRED).replace("=-", "=100")),
     ("DLX-010", COPIED + dead(BOTH_KEYS, BCC=BCC)),
     ("DLX-010", COPIED + dead(BOTH_KEYS, CC=CC)),
+    ("DLX-010", KEYS + LATER + ASK + EMPTY),
+    ("TTL-004", LASTING.format(2.2) + AGED),
     ("DLX-011", SELF + "3 < get-ok 1 m1 q " + dead(entry(*EXPIRED, 3), first=EXPIRED)),
     ("DLX-012", ROUND + BACK + "2 > reject 2 \n @barrier 2 \n" + LATER + "2 > get q \n 2 < get-empty"),
     ("DLX-013", ACKED + GOT + dead(ONCE)),
@@ -208,6 +220,11 @@ BROKEN = [
     ("DLX-013", SIMPLE + dead(ONCE) + " \n " + ASK + GOT.replace("ok 1", "ok 2") + dead(ONCE)),
 ]
 LAWFUL = {
+    "it goes by a key in CC": KEYS + ASK + f"3 < get-ok 1 m1 q exchange=x {dead(BOTH_KEYS, CC=CC)}",
+    "it may still be on its way there": KEYS + ASK + EMPTY,
+    "another key takes the place of those in CC": RENAMED + LATER + ASK + EMPTY,
+    "it has lived in two queues": LASTING.format(3.1) + AGED,
+    "it has lived nearly as long in two queues": LASTING.format(2.75) + AGED,
     "its channel was closed, once as is allowed": WALKED_OFF.replace("limit=0", "limit=1") + EMPTY,
     "its channel was closed too often": WALKED_OFF
     + GOT

@@ -38,6 +38,7 @@ def by(policies: str, *messages: str, declare: str = PLAIN) -> str:
 
 ALL, LAST = ("m1", "m2", "m3", "m4"), ("m3", "m4")
 LATER = TWO + PLAIN
+MINE = TWO + OPEN + "8 > declare q classic exclusive \n 8 < declare-ok q \n"
 BEHIND = '- rule p q$ {"max-length":2} \n'
 BOTH = TWO + '- rule r ^q$ {"max-length":3} priority=1 \n'
 SILENT = TWO + '- rule r ^q$ {"message-ttl":3600000} priority=1 \n'
@@ -127,6 +128,7 @@ BROKEN = [
     ("POLICY-001", by(TWO, *ALL)),
     ("POLICY-001", by(TWO, "m4")),
     ("POLICY-002", by("", *ALL, declare=LATER)),
+    ("POLICY-002", by("", *ALL, declare=MINE)),
     ("POLICY-003", by(BEHIND, *ALL)),
     ("POLICY-003", by('- rule p ^u$ {"max-length":2} \n', *LAST)),
     ("POLICY-004", by(BOTH, *LAST)),

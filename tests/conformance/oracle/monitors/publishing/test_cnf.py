@@ -277,3 +277,14 @@ def test_a_return_says_nothing_of_returns_where_a_match_is_at_stake(
     """CNF-009, CNF-025: what the queue then holds tells which rule is broken. Of empty words no text speaks."""
     bound = f"@queue q \n @route x {binding} q \n @confirming 1 \n"
     assert play(f"{bound} 1 > publish {publish} m1 exchange=x mandatory \n {answer}").broken == broken
+
+
+@pytest.mark.parametrize(
+    ("before", "broken"),
+    [("", ["CNF-025"]), ("2 > unbind q x a.b \n 2 < unbind-ok \n 2 > bind q x a.b \n 2 < bind-ok \n", [])],
+)
+def test_a_return_from_a_transaction(play, before: str, broken: list[str]) -> None:
+    """CNF-025: by the time of the commit the bindings may be others than when it was published."""
+    dealt = "@queue q \n @route x direct a.b q \n @open 1 \n @open 2 \n 1 > select \n 1 < select-ok \n"
+    dealt += "1 > publish a.b m1 exchange=x mandatory \n @barrier 1 \n" + before
+    assert play(dealt + "1 > commit \n 1 < return a.b m1 exchange=x \n 1 < commit-ok").broken == broken
