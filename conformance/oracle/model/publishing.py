@@ -7,6 +7,7 @@ queue that it may have reached.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
@@ -38,12 +39,7 @@ def publish(model: Model, channel: Channel, event: Event) -> None:
         requests.fail_connection(
             channel.connection, ClientError(event.seq, "ERR-009", 540, 60, 40, "an immediate publish", True)
         )
-    way = routing.route(model, channel, event.exchange or "", event.routing_key or "", event.arguments)
-    if '"headers"' in event.arguments and ('"CC"' in event.arguments or '"BCC"' in event.arguments):
-        way = topology.UNKNOWN
-        for queue in model.queues.values():
-            dropping.overflow(queue)
-            queue.guests = True
+    way = _route(model, channel, event)
     wrong = _wrong(event, way)
     if wrong:
         number = channel.published + 1 if channel.confirm else 0
@@ -58,18 +54,9 @@ def publish(model: Model, channel: Channel, event: Event) -> None:
     else:
         channel.plain += 1
         channel.numbered += publication.mandatory and model.profile.choices.get("confirm_numbers") == "mandatory-too"
-    queues = _queues(model, event, way)
-    for queue in queues:
-        dropping.admit(queue)
     if isinstance(way, list):
         publication.routed = bool(way)
-    if event.message is not None:
-        publication.copies = [_copy(channel, event, queue, publication) for queue in queues]
-    for queue in queues:
-        if queue.room is not None and _press(queue, queue.room, channel):
-            publication.full = queue
-            publication.pressed = 0 if queue.accepted >= queue.room else queue.pressed[channel.incarnation] - 1
-            break
+    _reach(_queues(model, event, way), channel, publication, event)
     _remember(channel, publication)
     if channel.transactional:
         channel.unpublished.append(publication)
@@ -77,6 +64,30 @@ def publish(model: Model, channel: Channel, event: Event) -> None:
             copy.queue.announce(copy)
     else:
         enter(channel, publication, event.seq)
+
+
+def _route(model: Model, channel: Channel, event: Event) -> routing.Route:
+    """Where the message goes; of one that names further keys (CC, BCC) that is left open here."""
+    way = routing.route(model, channel, event.exchange or "", event.routing_key or "", event.arguments)
+    if '"headers"' in event.arguments and ('"CC"' in event.arguments or '"BCC"' in event.arguments):
+        for queue in model.queues.values():
+            dropping.overflow(queue)
+            queue.guests = True
+        return topology.UNKNOWN
+    return way
+
+
+def _reach(queues: Sequence[Queue], channel: Channel, publication: Publication, event: Event) -> None:
+    """The queues that the message may go to: each gets a copy, and the first one that is full may refuse it."""
+    for queue in queues:
+        dropping.admit(queue)
+    if event.message is not None:
+        publication.copies = [_copy(channel, event, queue, publication) for queue in queues]
+    for queue in queues:
+        if queue.room is not None and _press(queue, queue.room, channel):
+            publication.full = queue
+            publication.pressed = 0 if queue.accepted >= queue.room else queue.pressed[channel.incarnation] - 1
+            break
 
 
 def _may_miss(model: Model, channel: Channel, name: str) -> bool:

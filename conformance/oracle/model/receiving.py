@@ -118,14 +118,7 @@ def _reply(model: Model, channel: Channel, event: Event) -> Facts:
         return
     yield from counts.answered(channel, request, event)
     if request.change is not None:
-        request.change.known = event.seq
-        declaring.answered(model, event, request)
-        if not model.open:
-            there = not method.endswith(".delete")
-            topology.answered(model.topology, channel.connection.vhost, request.change, there=there)
-        if event.queue and not model.open:
-            topology.name_queue(model.topology, channel, event.queue, request.change)
-            topology.granted(model.topology, channel, event.queue, request.change)
+        _changed(model, channel, request, request.change, event)
     if method == "basic.consume":
         _consuming(channel, event, request)
     elif method == "basic.cancel":
@@ -144,6 +137,18 @@ def _reply(model: Model, channel: Channel, event: Event) -> Facts:
             opaque=model.opaque,
         )
     yield from proven(channel, request.seq, event)
+
+
+def _changed(model: Model, channel: Channel, request: Request, change: topology.Change, event: Event) -> None:
+    """What the request changed is so, as the answer says."""
+    change.known = event.seq
+    declaring.answered(model, event, request)
+    if model.open:
+        return
+    topology.answered(model.topology, channel.connection.vhost, change, there=not request.method.endswith(".delete"))
+    if event.queue:
+        topology.name_queue(model.topology, channel, event.queue, change)
+        topology.granted(model.topology, channel, event.queue, change)
 
 
 def _answered_wrongly(model: Model, channel: Channel, request: Request, event: Event) -> Facts:
