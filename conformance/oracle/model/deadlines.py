@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
-from conformance.oracle.model import closing, crash, endings, timeouts
-from conformance.oracle.model.channels import CLOSED, GIVEN_UP, Channel
-from conformance.oracle.model.connections import Connection
+from conformance.oracle.model.connections import closing, endings
+from conformance.oracle.model.connections.channels import CLOSED, GIVEN_UP, Channel
+from conformance.oracle.model.connections.connection import Connection
+from conformance.oracle.model.consumers import timeouts
+from conformance.oracle.model.doubts import crash
 from conformance.oracle.model.facts import Fact, Heartless, Missing, StillThere, Unanswered
 from conformance.oracle.model.owed import (
     BLOCKING,

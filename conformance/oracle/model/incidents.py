@@ -10,20 +10,12 @@ from typing import TYPE_CHECKING
 
 from conformance.history import events
 from conformance.history.events import TO_BROKER, Event
-from conformance.oracle.model import (
-    alarms,
-    closing,
-    crash,
-    deadlines,
-    gaps,
-    handshaking,
-    memory,
-    octets,
-    overtaking,
-    policing,
-    rerouting,
-)
+from conformance.oracle.model import deadlines, memory
+from conformance.oracle.model.connections import alarms, closing, handshaking, octets
+from conformance.oracle.model.doubts import crash, gaps, overtaking
 from conformance.oracle.model.facts import Beat, Fact, Over, Policed, Silenced, Started, Stopping
+from conformance.oracle.model.publishing import rerouting
+from conformance.oracle.model.queues import policing
 
 if TYPE_CHECKING:
     from conformance.oracle.model.model import Model

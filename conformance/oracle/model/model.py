@@ -11,26 +11,15 @@ from collections.abc import Iterable, Iterator
 
 from conformance.catalogue.profiles import Profile
 from conformance.history.events import METHOD, TO_BROKER, Event
-from conformance.oracle.model import (
-    alarms,
-    cancelling,
-    closing,
-    declaring,
-    dropping,
-    endings,
-    gaps,
-    handshaking,
-    incidents,
-    memory,
-    opening,
-    receiving,
-    sending,
-    timeouts,
-)
-from conformance.oracle.model.connections import Connection
+from conformance.oracle.model import incidents, memory, receiving, sending
+from conformance.oracle.model.connections import alarms, closing, endings, handshaking, opening
+from conformance.oracle.model.connections.connection import Connection
+from conformance.oracle.model.consumers import cancelling, timeouts
+from conformance.oracle.model.doubts import gaps
 from conformance.oracle.model.facts import Fact, Parted, Unlawful
 from conformance.oracle.model.owed import Obligation, owed_by
-from conformance.oracle.model.queues import Queue
+from conformance.oracle.model.queues import declaring, dropping
+from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.topology import Topology
 
 

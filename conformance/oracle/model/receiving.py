@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
 from conformance.oracle import topology
-from conformance.oracle.model import cancelling, confirming, counts, declaring, delivering, endings, timeouts
-from conformance.oracle.model.channels import CANCELLING, CLOSED, CLOSING, LIVE, OPEN, OPENING, Channel
-from conformance.oracle.model.connections import Connection
+from conformance.oracle.model.connections import endings
+from conformance.oracle.model.connections.channels import CANCELLING, CLOSED, CLOSING, LIVE, OPEN, OPENING, Channel
+from conformance.oracle.model.connections.connection import Connection
+from conformance.oracle.model.consumers import cancelling, delivering, timeouts
+from conformance.oracle.model.doubts.proofs import proven
 from conformance.oracle.model.facts import (
     Accepted,
     AfterClose,
@@ -25,7 +27,8 @@ from conformance.oracle.model.facts import (
     Unlawful,
     Unrequested,
 )
-from conformance.oracle.model.proofs import proven
+from conformance.oracle.model.publishing import confirming
+from conformance.oracle.model.queues import counts, declaring
 from conformance.oracle.model.records import ClientError, Request
 
 if TYPE_CHECKING:

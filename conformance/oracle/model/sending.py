@@ -13,27 +13,16 @@ from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
 from conformance.oracle import topology
-from conformance.oracle.model import (
-    alarms,
-    cancelling,
-    consuming,
-    defining,
-    endings,
-    handshaking,
-    ignoring,
-    opening,
-    overtaking,
-    publishing,
-    requests,
-    rerouting,
-    settling,
-    transacting,
-)
-from conformance.oracle.model.channels import CLOSED, CLOSING, FAILING, Channel
-from conformance.oracle.model.connections import Connection
+from conformance.oracle.model.connections import alarms, endings, handshaking, ignoring, opening, requests
+from conformance.oracle.model.connections.channels import CLOSED, CLOSING, FAILING, Channel
+from conformance.oracle.model.connections.connection import Connection
+from conformance.oracle.model.consumers import cancelling, consuming, settling
+from conformance.oracle.model.consumers.settling import SETTLING
+from conformance.oracle.model.doubts import overtaking
+from conformance.oracle.model.publishing import publishes, rerouting, transacting
+from conformance.oracle.model.queues import defining
+from conformance.oracle.model.queues.stock import stock_of
 from conformance.oracle.model.records import ClientError
-from conformance.oracle.model.settling import SETTLING
-from conformance.oracle.model.stock import stock_of
 
 if TYPE_CHECKING:
     from conformance.oracle.model.model import Model
@@ -183,7 +172,7 @@ def _flow(model: Model, channel: Channel, event: Event) -> None:
 _HANDLERS: dict[str, Handler] = {
     "channel.close": _close,
     "channel.flow": _flow,
-    "basic.publish": publishing.publish,
+    "basic.publish": publishes.publish,
     "basic.consume": consuming.consume,
     "channel.flow-ok": lambda model, channel, event: None,
     "basic.cancel": consuming.cancel,
@@ -192,7 +181,7 @@ _HANDLERS: dict[str, Handler] = {
     "basic.qos": consuming.qos,
     "basic.recover": consuming.recover,
     "basic.recover-async": consuming.recover,
-    "confirm.select": publishing.confirm_select,
+    "confirm.select": publishes.confirm_select,
     "tx.select": transacting.select,
     "tx.commit": transacting.commit,
     "tx.rollback": transacting.rollback,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from conformance.oracle.model.endings import orphaned
+from conformance.oracle.model.connections.endings import orphaned
 from conformance.oracle.model.records import (
     DEAD,
     PUBLISHED,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.oracle.model.channels import Channel, Consumer
+from conformance.oracle.model.connections.channels import Channel, Consumer
 from conformance.oracle.model.facts import Confirmed, Delivered, Missing, Unanswered
 from conformance.oracle.model.owed import CLOSE, CONFIRM, DELIVERY, HANDSHAKE, HARD_CLOSE, NOTICE
 from conformance.oracle.model.records import (

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.oracle.model.channels import OPEN, Channel
+from conformance.oracle.model.connections.channels import OPEN, Channel
 
 EXCHANGE, KEY = "x-dead-letter-exchange", "x-dead-letter-routing-key"
 TTL, LENGTH, LIMIT = "x-message-ttl", "x-max-length", "x-delivery-limit"
