@@ -33,7 +33,8 @@ from pathlib import Path
 from debian import Trouble, made, make, possible
 
 BASE = Path(os.environ.get("AMQP_BROKERS_DIR", Path(__file__).resolve().parent.parent / "build" / "brokers")).resolve()
-READY_WITHIN = 120.0
+READY_WITHIN, FREE_WITHIN = 120.0, 20.0
+"""Seconds until a node answers, and until the ports of one that has ended are free."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,10 @@ def free(port: int) -> bool:
 
 
 def choose_port(broker: Broker) -> int:
-    """The first of preferred, preferred + 100, ... whose whole family of ports is free."""
+    """The one that it had before, if that gets free in a while: whoever restarts it looks for it there. Else the first
+    of preferred, preferred + 100, ... whose whole family of ports is free."""
+    if broker.port_file.exists() and until(lambda: all(map(free, family(broker.port).values())), FREE_WITHIN):
+        return broker.port
     for port in range(broker.preferred, broker.preferred + 2000, 100):
         if all(map(free, family(port).values())):
             return port
@@ -164,7 +168,8 @@ def choose_port(broker: Broker) -> int:
 
 
 def family(port: int) -> dict[str, int]:
-    return {"port": port, "management": port + 10000, "distribution": port + 20000, "epmd": port + 38000}
+    """All of them below those that systems give to clients."""
+    return {"port": port, "management": port + 10000, "distribution": port + 20000, "epmd": port + 24000}
 
 
 def configure(broker: Broker, ports: dict[str, int]) -> None:
