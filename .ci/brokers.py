@@ -33,8 +33,8 @@ from pathlib import Path
 from debian import Trouble, made, make, possible
 
 BASE = Path(os.environ.get("AMQP_BROKERS_DIR", Path(__file__).resolve().parent.parent / "build" / "brokers")).resolve()
-READY_WITHIN, FREE_WITHIN = 120.0, 20.0
-"""Seconds until a node answers, and until the ports of one that has ended are free."""
+READY_WITHIN, STOPS_WITHIN, FREE_WITHIN = 120.0, 60.0, 20.0
+"""Seconds until a node answers, until it has written down what it keeps, and until the ports that it had are free."""
 
 
 @dataclass(frozen=True)
@@ -277,10 +277,14 @@ def start(broker: Broker) -> None:
 def kill(broker: Broker) -> None:
     """The first process of the node's namespace takes all others with it."""
     if alive(broker):
-        for pid in inner(broker):
-            os.kill(pid, signal.SIGKILL)
-        until(lambda: not alive(broker), 20)
+        end(broker)
     start(broker)
+
+
+def end(broker: Broker) -> None:
+    for pid in inner(broker):
+        os.kill(pid, signal.SIGKILL)
+    until(lambda: not alive(broker), 20)
 
 
 def restart(broker: Broker) -> None:
@@ -298,11 +302,10 @@ def inner(broker: Broker) -> list[int]:
 def stop(broker: Broker) -> None:
     if not alive(broker):
         return
-    outer = int(broker.pid_file.read_text())
     for pid in inner(broker):
         os.kill(pid, signal.SIGTERM)
-    if not until(lambda: not alive(broker), 20):
-        os.kill(outer, signal.SIGKILL)
+    if not until(lambda: not alive(broker), STOPS_WITHIN):
+        end(broker)
     broker.pid_file.unlink(missing_ok=True)
     say(f"{broker.name}: stopped")
 
