@@ -33,7 +33,8 @@ from pathlib import Path
 from debian import Trouble, made, make, possible
 
 BASE = Path(os.environ.get("AMQP_BROKERS_DIR", Path(__file__).resolve().parent.parent / "build" / "brokers")).resolve()
-READY_WITHIN = 120.0
+READY_WITHIN, STOPS_WITHIN, FREE_WITHIN = 120.0, 60.0, 20.0
+"""Seconds until a node answers, until it has written down what it keeps, and until the ports that it had are free."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,10 @@ def free(port: int) -> bool:
 
 
 def choose_port(broker: Broker) -> int:
-    """The first of preferred, preferred + 100, ... whose whole family of ports is free."""
+    """The one that it had before, if that gets free in a while: whoever restarts it looks for it there. Else the first
+    of preferred, preferred + 100, ... whose whole family of ports is free."""
+    if broker.port_file.exists() and until(lambda: all(map(free, family(broker.port).values())), FREE_WITHIN):
+        return broker.port
     for port in range(broker.preferred, broker.preferred + 2000, 100):
         if all(map(free, family(port).values())):
             return port
@@ -164,7 +168,8 @@ def choose_port(broker: Broker) -> int:
 
 
 def family(port: int) -> dict[str, int]:
-    return {"port": port, "management": port + 10000, "distribution": port + 20000, "epmd": port + 38000}
+    """All of them below those that systems give to clients."""
+    return {"port": port, "management": port + 10000, "distribution": port + 20000, "epmd": port + 24000}
 
 
 def configure(broker: Broker, ports: dict[str, int]) -> None:
@@ -272,10 +277,14 @@ def start(broker: Broker) -> None:
 def kill(broker: Broker) -> None:
     """The first process of the node's namespace takes all others with it."""
     if alive(broker):
-        for pid in inner(broker):
-            os.kill(pid, signal.SIGKILL)
-        until(lambda: not alive(broker), 20)
+        end(broker)
     start(broker)
+
+
+def end(broker: Broker) -> None:
+    for pid in inner(broker):
+        os.kill(pid, signal.SIGKILL)
+    until(lambda: not alive(broker), 20)
 
 
 def restart(broker: Broker) -> None:
@@ -293,11 +302,10 @@ def inner(broker: Broker) -> list[int]:
 def stop(broker: Broker) -> None:
     if not alive(broker):
         return
-    outer = int(broker.pid_file.read_text())
     for pid in inner(broker):
         os.kill(pid, signal.SIGTERM)
-    if not until(lambda: not alive(broker), 20):
-        os.kill(outer, signal.SIGKILL)
+    if not until(lambda: not alive(broker), STOPS_WITHIN):
+        end(broker)
     broker.pid_file.unlink(missing_ok=True)
     say(f"{broker.name}: stopped")
 

@@ -47,10 +47,8 @@ _FORMATS = str.maketrans("Ll", "Ii")  # construct says L where struct's standard
 def lower(con: Any, facts: Mapping[str, Any], name: str = "") -> list[Op]:
     """The operations of `con`, once `facts` are known."""
     match con:
-        case c.Renamed():
-            return lower(con.subcon, facts, con.name)
-        case c.Rebuild() | wire.Nested():
-            return lower(con.subcon, facts, name)
+        case c.Renamed() | c.Rebuild() | wire.Nested():
+            return lower(con.subcon, facts, con.name if isinstance(con, c.Renamed) else name)
         case c.LazyBound():
             return lower(con.subconfunc(), facts, name)
         case c.FormatField():

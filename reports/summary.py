@@ -71,7 +71,8 @@ def _head(results: Mapping[str, Any]) -> Iterator[str]:
     for incident in results.get("incidents") or ():
         yield ""
         often = f", {count(incident['times'], 'time')}" if incident["times"] > 1 else ""
-        yield f"**{text(incident['kind'])}**: {text(incident['what'])}{often} (first in {text(incident['scene'])})"
+        where = f"first in {text(incident['scene'])}" if incident["scene"] else "before the first history"
+        yield f"**{text(incident['kind'])}**: {text(incident['what'])}{often} ({where})"
     yield ""
 
 

@@ -78,7 +78,6 @@ FULL: dict[str, str] = {
     "benchmarks": "one file for each bench, and what it plays",
     "reference_broker": "one file for each feature of a broker",
     "reference_broker/management": "one file for each kind of path",
-    "conformance/oracle/model": "one file for each kind of event, and for what it changes",
     "reports/pipeline": "one file for each step",
     "tests/reference_broker": "one file for each file of the broker",
     "tests/reports": "one file for each page and step",

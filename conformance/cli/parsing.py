@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import argparse
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from conformance.session.exits import WRONG_USE, Refused
 
 
 class Parser(argparse.ArgumentParser):
-    """Complaints of argparse, in our words and with our exit code."""
+    """Complaints of argparse, in our words and with our exit code. Options of a verb may stand between its words."""
+
+    _mixing = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse has it, and where that can be, words and options in any order."""
+        fixed = any(action.nargs in (argparse.PARSER, argparse.REMAINDER) for action in self._get_positional_actions())
+        if fixed or self._mixing:
+            return super().parse_known_args(args, namespace)
+        self._mixing = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._mixing = False
 
     def error(self, message: str) -> NoReturn:
         raise Refused(WRONG_USE, f"{message[:1].upper()}{message[1:]}. See: {self.prog} --help.")

@@ -177,7 +177,8 @@ class Around:
         assert self.kill is not None
         stage.note(events.KILLED)
         try:
-            self.kill()
+            with stage.waiter.standing_still():
+                self.kill()
         except BadRestart as bad:
             raise NotOffered(str(bad)) from None
         for connection in stage.connections.values():
@@ -190,7 +191,8 @@ class Around:
         stage.quiesce()
         stage.note(events.RESTARTED, state="stopping")
         try:
-            self.restart()
+            with stage.waiter.standing_still():
+                self.restart()
         except BadRestart as bad:
             raise NotOffered(str(bad)) from None
         finally:

@@ -6,9 +6,10 @@ has no time limit: it behaves as the judge alone wants it.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -18,6 +19,7 @@ from conformance.drive.drivers.target import Target
 from conformance.drive.patience import Patience
 from conformance.drive.pulse import Pulse
 from conformance.drive.vhosts import Vhosts
+from conformance.drive.watchdog import standing_still
 
 HASTE = 1.0
 """Seconds for cleaning up where somebody waits."""
@@ -89,3 +91,13 @@ class Guard:
         allowed = self.left * MACHINE if machine else min(CHECK, self.left)
         self.check_ends = time.monotonic() + allowed
         return allowed
+
+    @contextlib.contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """Inside, the broker restarts: that has a limit of its own, and takes nothing from the time of the check."""
+        begin = time.monotonic()
+        try:
+            with standing_still():
+                yield
+        finally:
+            self.check_ends += time.monotonic() - begin

@@ -22,9 +22,10 @@ no verdict: what led to it stands in the history.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
@@ -228,6 +229,16 @@ class Waiter:
         self.down = why
         self.note(events.BREAKDOWN, what=why)
         raise BrokenDown(f"the broker {why}")
+
+    @contextlib.contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """Inside, the broker restarts: the time of the history, and of its check, does not pass."""
+        begin = time.monotonic()
+        try:
+            with self.guard.standing_still():
+                yield
+        finally:
+            self._lasts += time.monotonic() - begin
 
     def _at_rest(self) -> bool:
         return not self.judge.owed()

@@ -176,19 +176,15 @@ def _with(others: Sequence[str]) -> str:
 
 
 def _rest(tally: Mapping[str, int], offered: int) -> str:
-    names = {
-        "deviates": "known deviation",
-        "unseen": "known race not seen",
+    counted = {"deviates": ("known deviation", ""), "unseen": ("known race", " not seen")}
+    called = {
         "differs": "unusual",
         "under-tested": "under-tested",
         "inconclusive": "inconclusive",
         "harness-error": "without verdict",
     }
-    parts = [
-        count(tally[key], word) if key == "deviates" else f"{tally[key]} {word}"
-        for key, word in names.items()
-        if tally[key]
-    ]
+    parts = [f"{count(tally[key], noun)}{more}" for key, (noun, more) in counted.items() if tally[key]]
+    parts += [f"{tally[key]} {word}" for key, word in called.items() if tally[key]]
     return f"It keeps {tally['held']} of {count(offered, 'rule')} judged; {', '.join(parts)}."
 
 

@@ -115,6 +115,9 @@ def reached(counts: Mapping[str, int]) -> str:
     return f"{counts['pairs']} of {counts['of']} pairs of a client's action and a state"
 
 
+BEFORE_ALL = "before the first history"
+
+
 class _Page:
     def __init__(self, color: bool, width: int, verbose: bool) -> None:
         self.paint, self._width, self._verbose = painter(color), width, verbose
@@ -144,7 +147,7 @@ class _Page:
             yield ""
             often = f", {incident.times} times" if incident.times > 1 else ""
             yield f"{self.paint('bad', incident.kind.upper())}  {incident.what}{often}"
-            where = f"first in {incident.scene or 'no scene'} on {incident.queue_type or 'no'} queues"
+            where = f"first in {incident.scene} on {incident.queue_type} queues" if incident.scene else BEFORE_ALL
             before = f"; before it: {', '.join(incident.after)}" if incident.after else ""
             yield from self._paragraph(f"{where}{before}", "  ")
 

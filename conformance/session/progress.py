@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from typing import IO
 
 import pytest
@@ -33,6 +34,10 @@ TURN = "hunting.py::"
 """In the names of the checks that hunt."""
 _FEW = 5
 """Checks after which the time left can be guessed."""
+_MACHINES = "test_machines.py::"
+"""In the names of the checks that play many histories."""
+_LONG = 15.0
+"""So many times as long as another check takes one of these, as long as none is done."""
 
 
 class Follower:
@@ -44,7 +49,10 @@ class Follower:
         self.config: pytest.Config | None = None
         self.interrupted = False
         self._broken: set[str] = set()
-        self._done = self._failed = self._total = 0
+        self._failed = 0
+        self._done, self._total = Counter[bool](), Counter[bool]()
+        """How many checks; True: of those that are machines."""
+        self._seconds = {False: 0.0, True: 0.0}
         lively = stream.isatty() and not os.environ.get("CI") and os.environ.get("TERM") != "dumb"
         self._bar = _bar(stream) if lively else None
         self._task = self._bar.add_task("connecting", total=None, count="") if self._bar else None
@@ -57,29 +65,34 @@ class Follower:
             self._bar.start()
 
     def pytest_report_collectionfinish(self, items: list[pytest.Item]) -> None:
-        self._total, self._began = len(items), self._clock()
+        self._collected(item.nodeid for item in items)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        self._total, self._began = len(ids), self._clock()
+        self._collected(ids)
+
+    def _collected(self, names: Iterable[str]) -> None:
+        self._total, self._began = Counter(_MACHINES in name for name in names), self._clock()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._failed += report.failed
+        self._seconds[_MACHINES in report.nodeid] += report.duration
         if report.failed and report.when == "call":
             self._tell_broken(report)
         if report.when != "teardown":
             return
-        self._done += 1
+        self._done[_MACHINES in report.nodeid] += 1
+        done, total = self._done.total(), self._total.total()
         if self.config is not None and TURN in report.nodeid:
             self._tell_turn(self.config)
             return
         if self._bar is not None and self._task is not None:
             text = report.nodeid.rpartition("::")[2].removeprefix("test_")
-            count = f"{self._done}/{self._total}{self._rest()}"
-            self._bar.update(self._task, total=self._total, completed=self._done, count=count, description=text[:60])
-        elif self._done == self._total or self._done % _EVERY == 0 or self._clock() - self._told > _SILENCE:
+            count = f"{done}/{total}{self._rest()}"
+            self._bar.update(self._task, total=total, completed=done, count=count, description=text[:60])
+        elif done == total or done % _EVERY == 0 or self._clock() - self._told > _SILENCE:
             self._told = self._clock()
-            self._stream.write(f"{self._done} of {self._total} checks{self._rest()}\n")
+            self._stream.write(f"{done} of {total} checks{self._rest()}\n")
             self._stream.flush()
 
     def _tell_broken(self, report: pytest.TestReport) -> None:
@@ -127,9 +140,17 @@ class Follower:
         """What failed, and the time left."""
         failed = f", {self._failed} failed" if self._failed else ""
         missing = self._total - self._done
-        if missing <= 0 or self._done < _FEW:
+        if not missing or self._done.total() < _FEW:
             return failed
-        return f"{failed}, {describe_seconds((self._clock() - self._began) / self._done * missing)} left"
+        machine = self._longer()
+        done, rest = (of[False] + of[True] * machine for of in (self._done, missing))
+        return f"{failed}, {describe_seconds((self._clock() - self._began) / done * rest)} left"
+
+    def _longer(self) -> float:
+        """How many times as long as another check a machine takes."""
+        if not (self._done[True] and self._seconds[False]):
+            return _LONG
+        return self._seconds[True] / self._done[True] * self._done[False] / self._seconds[False]
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         self.interrupted = excinfo.type is KeyboardInterrupt

@@ -41,7 +41,7 @@ from codec.wire import BODY
 from conformance.catalogue import profiles
 from conformance.history import recording
 from conformance.history.recording import BadRecording
-from conformance.oracle.model.publishing import uneven
+from conformance.oracle.model.publishing.publishes import uneven
 from conformance.oracle.monitors.state import UnknownState
 from conformance.oracle.verdicts import Verdict
 from reports.capture.files import is_capture

@@ -7,57 +7,76 @@ from codec import methods as m
 BODIES = [str(number) for number in range(300)]
 
 
+class Schedule:
+    """Three clients, each with what it holds, and what was acknowledged."""
+
+    def __init__(self, clients, found_in):
+        self.chance = random.Random(11)
+        self.clients, self.found_in = clients, found_in
+        self.held, self.acked = {}, set()
+
+    def note(self, client):
+        for tag, body, _ in self.found_in(client.read()):
+            assert body not in self.acked
+            self.held[client, tag] = body
+
+    def tags_of(self, client):
+        self.note(client)
+        return [tag for owner, tag in self.held if owner is client]
+
+    def consume(self, client, body):
+        if self.chance.random() < 0.1:
+            client.feed(m.BasicConsume(1, 0, "q", f"c{body}").encode())
+
+    def ack(self, client, body):
+        for tag in self.drawn(self.tags_of(client)):
+            client.feed(m.BasicAck(1, tag).encode())
+            self.acked.add(self.held.pop((client, tag)))
+
+    def nack(self, client, body):
+        tags = self.tags_of(client)
+        for tag in self.drawn(tags):
+            client.feed(m.BasicNack(1, tag, True, True).encode())
+            for low in [low for low in tags if low <= tag]:
+                del self.held[client, low]
+
+    def get(self, client, body):
+        client.feed(m.BasicGet(1, 0, "q").encode())
+
+    def reopen(self, client, body):
+        if self.chance.random() < 0.2:
+            tags = self.tags_of(client)
+            client.feed(m.ChannelClose(1, 200).encode() + m.ChannelOpen(1).encode())
+            for tag in tags:
+                del self.held[client, tag]
+
+    def drawn(self, tags):
+        return [self.chance.choice(tags)] if tags else []
+
+    def step(self, body):
+        acts = (self.consume, self.ack, self.nack, self.get, self.reopen, lambda client, body: None)
+        self.chance.choice(acts)(self.chance.choice(self.clients), body)
+        for client in self.clients:
+            self.note(client)
+
+
 def test_conservation_under_a_random_schedule(core, connect, found_in):
     """Whatever clients do, each message is acknowledged once or still in the queue, in order."""
-    chance = random.Random(11)
     admin = connect().open()
     admin.queue()
     clients = [connect().open() for _ in range(3)]
     for client in clients[:2]:
         client.send(m.BasicQos(1, 0, 7))
-    held, acked = {}, set()
-
-    def note(client):
-        for tag, body, _ in found_in(client.read()):
-            assert body not in acked
-            held[client, tag] = body
-
+    schedule = Schedule(clients, found_in)
     for body in BODIES:
         admin.publish(body)
-        client = chance.choice(clients)
-        match chance.randrange(6):
-            case 0:
-                client.feed(m.BasicConsume(1, 0, "q", f"c{body}").encode() if chance.random() < 0.1 else b"")
-            case 1:
-                note(client)
-                tags = [tag for owner, tag in held if owner is client]
-                if tags:
-                    tag = chance.choice(tags)
-                    client.feed(m.BasicAck(1, tag).encode())
-                    acked.add(held.pop((client, tag)))
-            case 2:
-                note(client)
-                tags = [tag for owner, tag in held if owner is client]
-                if tags:
-                    tag = chance.choice(tags)
-                    client.feed(m.BasicNack(1, tag, True, True).encode())
-                    for low in [low for low in tags if low <= tag]:
-                        del held[client, low]
-            case 3:
-                client.feed(m.BasicGet(1, 0, "q").encode())
-            case 4 if chance.random() < 0.2:
-                note(client)
-                client.feed(m.ChannelClose(1, 200).encode() + m.ChannelOpen(1).encode())
-                for owner, tag in [key for key in held if key[0] is client]:
-                    del held[owner, tag]
-        for each in clients:
-            note(each)
+        schedule.step(body)
     for client in clients:
         client.connection.lost()
     left = [body for body, _ in admin.drain()]
     assert left == sorted(left, key=int)
-    assert sorted([*left, *acked], key=int) == BODIES
-    assert acked
+    assert sorted([*left, *schedule.acked], key=int) == BODIES
+    assert schedule.acked
     assert left
 
 

@@ -113,7 +113,7 @@ def test_the_copy_judges_as_the_sources_and_each_goes_on_where_the_other_ended(
 
 
 MODEL = compiled.ROOT / "conformance" / "oracle" / "model"
-RECORDS = [path for path in sorted(MODEL.glob("*.py")) if "@dataclass" in path.read_text("utf-8")]
+RECORDS = [path for path in sorted(MODEL.rglob("*.py")) if "@dataclass" in path.read_text("utf-8")]
 
 
 @pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.stem)
@@ -122,7 +122,7 @@ def test_constructors_are_those_of_the_dataclasses(
     builder: ModuleType,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    original = importlib.import_module(f"conformance.oracle.model.{path.stem}")
+    original = importlib.import_module(".".join(path.relative_to(compiled.ROOT).with_suffix("").parts))
     copy = ModuleType(f"copy_of_{path.stem}")
     monkeypatch.setitem(sys.modules, copy.__name__, copy)
     text = builder.rewritten(path.read_text("utf-8")).replace(compiled.PACKAGE, "conformance.oracle")

@@ -22,7 +22,7 @@ from conformance.catalogue import profiles
 from conformance.history import recording
 from conformance.history.events import Event
 from conformance.history.recording import Recording
-from conformance.oracle.model.publishing import body_frames
+from conformance.oracle.model.publishing.publishes import body_frames
 from conformance.oracle.monitors import judge
 from reports.pipeline import check, follow, ingest, stream, verdicts
 from reports.pipeline.stream import Stream

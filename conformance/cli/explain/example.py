@@ -44,10 +44,16 @@ class Example:
 def format_example(example: Example, width: int, *, color: bool = False) -> str:
     """The example as text of this width."""
     paint = painter(color)
-    head = textwrap.wrap(f"How {example.who} breaks it", width)
+    head = textwrap.wrap(_headline(example), width)
     seen = textwrap.wrap(f"Seen: {example.case['observed']}", width, initial_indent="  ", subsequent_indent="  ")
     lines = [paint("strong", line) for line in head]
     return "\n".join([*lines, *draw(picture(example.case), width, paint), *seen]) + "\n"
+
+
+def _headline(example: Example) -> str:
+    if example.case.get("certain", True):
+        return f"How {example.who} breaks it"
+    return f"What {example.who} did that may speak against it (the text, or a race, may explain it)"
 
 
 class _Found(BaseException):
@@ -58,8 +64,9 @@ class _Found(BaseException):
 
 
 def seen(results: Results, rule: str) -> Example | None:
-    """The first case of this rule in a run."""
+    """The first case of this rule in a run; one that is certain, if there is one."""
     cases = next((one.cases for one in results.rules if one.id == rule), ())
+    cases = tuple(sorted(cases, key=lambda case: not case.certain))
     return Example(results.broker.name, asdict(cases[0])) if cases else None
 
 

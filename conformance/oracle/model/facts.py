@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
-from conformance.oracle.model.channels import Channel, Consumer
-from conformance.oracle.model.connections import Connection
+from conformance.oracle.model.connections.channels import Channel, Consumer
+from conformance.oracle.model.connections.connection import Connection
 from conformance.oracle.model.owed import Obligation
-from conformance.oracle.model.queues import Queue
+from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.model.records import (
     ClientError,
     Copy,
@@ -28,8 +28,8 @@ from conformance.oracle.model.records import (
 from conformance.oracle.topology import Topology
 
 if TYPE_CHECKING:
-    from conformance.oracle.model.cancelling import Ended
-    from conformance.oracle.model.timeouts import Levels
+    from conformance.oracle.model.consumers.cancelling import Ended
+    from conformance.oracle.model.consumers.timeouts import Levels
 
 
 @dataclass(slots=True)

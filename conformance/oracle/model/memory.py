@@ -15,11 +15,11 @@ from conformance.oracle import topology
 from conformance.oracle.model.records import GONE, WAITING, Copy, Delivery, PotentialReceiver, Publication, Settlement
 
 if TYPE_CHECKING:
-    from conformance.oracle.model.cancelling import Ended
-    from conformance.oracle.model.channels import Channel
-    from conformance.oracle.model.connections import Connection
+    from conformance.oracle.model.connections.channels import Channel
+    from conformance.oracle.model.connections.connection import Connection
+    from conformance.oracle.model.consumers.cancelling import Ended
     from conformance.oracle.model.model import Model
-    from conformance.oracle.model.queues import Queue
+    from conformance.oracle.model.queues.queue import Queue
 
 REMEMBERED = 128
 """This much is remembered of each kind: unproven settlements and settled deliveries of a channel, messages of a queue

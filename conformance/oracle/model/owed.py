@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from conformance.oracle.model import windows
-from conformance.oracle.model.channels import CLOSED, CLOSING, FAILING, LIVE, NEVER, OPEN, Channel, Consumer
-from conformance.oracle.model.connections import Connection
+from conformance.oracle.model.connections.channels import CLOSED, CLOSING, FAILING, LIVE, NEVER, OPEN, Channel, Consumer
+from conformance.oracle.model.connections.connection import Connection
+from conformance.oracle.model.consumers import windows
 from conformance.oracle.model.records import RELEASED, Copy
 
 REPLY, CLOSE, HARD_CLOSE, CONFIRM, DELIVERY = "reply", "channel.close", "connection.close", "confirm", "delivery"

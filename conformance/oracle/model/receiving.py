@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
 from conformance.oracle import topology
-from conformance.oracle.model import cancelling, confirming, counts, declaring, delivering, endings, timeouts
-from conformance.oracle.model.channels import CANCELLING, CLOSED, CLOSING, LIVE, OPEN, OPENING, Channel
-from conformance.oracle.model.connections import Connection
+from conformance.oracle.model.connections import endings
+from conformance.oracle.model.connections.channels import CANCELLING, CLOSED, CLOSING, LIVE, OPEN, OPENING, Channel
+from conformance.oracle.model.connections.connection import Connection
+from conformance.oracle.model.consumers import cancelling, delivering, timeouts
+from conformance.oracle.model.doubts.proofs import proven
 from conformance.oracle.model.facts import (
     Accepted,
     AfterClose,
@@ -25,7 +27,8 @@ from conformance.oracle.model.facts import (
     Unlawful,
     Unrequested,
 )
-from conformance.oracle.model.proofs import proven
+from conformance.oracle.model.publishing import confirming
+from conformance.oracle.model.queues import counts, declaring
 from conformance.oracle.model.records import ClientError, Request
 
 if TYPE_CHECKING:
@@ -118,15 +121,7 @@ def _reply(model: Model, channel: Channel, event: Event) -> Facts:
         return
     yield from counts.answered(channel, request, event)
     if request.change is not None:
-        request.change.came(event)
-        declaring.answered(model, event, request)
-        if not model.open:
-            there = not method.endswith(".delete")
-            vhost = channel.connection.vhost
-            topology.answered(model.topology, vhost, request.change, event.time_ns, there=there)
-        if event.queue and not model.open:
-            topology.name_queue(model.topology, channel, event.queue, request.change)
-            topology.granted(model.topology, channel, event.queue, request.change)
+        _changed(model, channel, request, request.change, event)
     if method == "basic.consume":
         _consuming(channel, event, request)
     elif method == "basic.cancel":
@@ -145,6 +140,19 @@ def _reply(model: Model, channel: Channel, event: Event) -> Facts:
             opaque=model.opaque,
         )
     yield from proven(channel, request.seq, event)
+
+
+def _changed(model: Model, channel: Channel, request: Request, change: topology.Change, event: Event) -> None:
+    """What the request changed is so, as the answer says."""
+    change.came(event)
+    declaring.answered(model, event, request)
+    if model.open:
+        return
+    there = not request.method.endswith(".delete")
+    topology.answered(model.topology, channel.connection.vhost, change, event.time_ns, there=there)
+    if event.queue:
+        topology.name_queue(model.topology, channel, event.queue, change)
+        topology.granted(model.topology, channel, event.queue, change)
 
 
 def _answered_wrongly(model: Model, channel: Channel, request: Request, event: Event) -> Facts:

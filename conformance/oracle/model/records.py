@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Literal
 from conformance.oracle.topology import Change
 
 if TYPE_CHECKING:
-    from conformance.oracle.model.channels import Channel, Consumer
-    from conformance.oracle.model.queues import Queue
-    from conformance.oracle.model.timeouts import Timer
+    from conformance.oracle.model.connections.channels import Channel, Consumer
+    from conformance.oracle.model.consumers.timeouts import Timer
+    from conformance.oracle.model.queues.queue import Queue
 
 WAITING, OUT, GONE, VOID, PROVISIONAL = "waiting", "out", "gone", "void", "provisional"
 

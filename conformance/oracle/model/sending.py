@@ -13,27 +13,16 @@ from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
 from conformance.oracle import topology
-from conformance.oracle.model import (
-    alarms,
-    cancelling,
-    consuming,
-    defining,
-    endings,
-    handshaking,
-    ignoring,
-    opening,
-    overtaking,
-    publishing,
-    requests,
-    rerouting,
-    settling,
-    transacting,
-)
-from conformance.oracle.model.channels import CLOSED, CLOSING, FAILING, Channel
-from conformance.oracle.model.connections import Connection
+from conformance.oracle.model.connections import alarms, endings, handshaking, ignoring, opening, requests
+from conformance.oracle.model.connections.channels import CLOSED, CLOSING, FAILING, Channel
+from conformance.oracle.model.connections.connection import Connection
+from conformance.oracle.model.consumers import cancelling, consuming, settling
+from conformance.oracle.model.consumers.settling import SETTLING
+from conformance.oracle.model.doubts import overtaking
+from conformance.oracle.model.publishing import publishes, rerouting, transacting
+from conformance.oracle.model.queues import defining
+from conformance.oracle.model.queues.stock import stock_of
 from conformance.oracle.model.records import ClientError
-from conformance.oracle.model.settling import SETTLING
-from conformance.oracle.model.stock import stock_of
 
 if TYPE_CHECKING:
     from conformance.oracle.model.model import Model
@@ -48,24 +37,7 @@ def send(model: Model, connection: Connection, event: Event) -> None:
     if connection.ended or connection.closing:
         return
     if event.channel == 0:
-        if event.method == "connection.close":
-            _close_connection(connection, event.seq)
-            overtaking.left(model, connection)
-            rerouting.changed(model, None, event)
-        elif event.method == "connection.start-ok":
-            connection.whole = True
-            cancelling.announce(connection, event)
-            alarms.announce(connection, event)
-            connection.user = _user(event)
-        elif event.method == "connection.tune-ok":
-            connection.heartbeat = int(event.args.get("heartbeat", 0))
-            connection.channel_max = int(event.args.get("channel_max", 0))
-        elif event.method == "connection.open":
-            connection.vhost, connection.entered = str(event.args.get("virtual_host") or "/"), event.seq
-        elif event.method == "connection.update-secret":
-            cancelling.renew(connection, event.seq)
-        elif not event.method.startswith("connection."):
-            opening.on_channel_0(connection, event)
+        _on_channel_0(model, connection, event)
         return
     if event.method.startswith("connection."):
         opening.on_a_channel(connection, event)
@@ -82,6 +54,11 @@ def send(model: Model, connection: Connection, event: Event) -> None:
         if channel is not None:
             channel.discarding = False
         return
+    _on_channel(model, connection, channel, event)
+
+
+def _on_channel(model: Model, connection: Connection, channel: Channel | None, event: Event) -> None:
+    """What a method is on this channel: one that is not open, one after a mistake, or an open one."""
     if channel is None or (channel.state in (CLOSED, CLOSING) and not channel.discarding):
         ignoring.unopened(model, connection, channel, event)
     elif channel.state == FAILING or channel.discarding:
@@ -92,6 +69,35 @@ def send(model: Model, connection: Connection, event: Event) -> None:
         ids = event.class_id, event.method_id
         earlier, channel.sent[ids] = channel.sent.get(ids, 0), event.seq
         _carry_out(model, channel, event, earlier)
+
+
+def _on_channel_0(model: Model, connection: Connection, event: Event) -> None:
+    """What is about the connection itself."""
+    of_the_connection = _OF_THE_CONNECTION.get(event.method)
+    if of_the_connection is not None:
+        of_the_connection(model, connection, event)
+    elif not event.method.startswith("connection."):
+        opening.on_channel_0(connection, event)
+
+
+def _start_ok(model: Model, connection: Connection, event: Event) -> None:
+    connection.whole = True
+    cancelling.announce(connection, event)
+    alarms.announce(connection, event)
+    connection.user = _user(event)
+
+
+def _tune_ok(model: Model, connection: Connection, event: Event) -> None:
+    connection.heartbeat = int(event.args.get("heartbeat", 0))
+    connection.channel_max = int(event.args.get("channel_max", 0))
+
+
+def _open_connection(model: Model, connection: Connection, event: Event) -> None:
+    connection.vhost, connection.entered = str(event.args.get("virtual_host") or "/"), event.seq
+
+
+def _update_secret(model: Model, connection: Connection, event: Event) -> None:
+    cancelling.renew(connection, event.seq)
 
 
 def _user(event: Event) -> str:
@@ -128,12 +134,23 @@ def _refuse(channel: Channel, event: Event, refusal: topology.Refusal) -> None:
     requests.fail_connection(channel.connection, error)
 
 
-def _close_connection(connection: Connection, seq: int) -> None:
-    connection.closing = seq
+def _close_connection(model: Model, connection: Connection, event: Event) -> None:
+    connection.closing = event.seq
     for channel in connection.open_channels():
-        channel.closed_with = seq
+        channel.closed_with = event.seq
         channel.end = channel.end or "connection.close"
-        endings.release(channel, seq)
+        endings.release(channel, event.seq)
+    overtaking.left(model, connection)
+    rerouting.changed(model, None, event)
+
+
+_OF_THE_CONNECTION: dict[str, Callable[[Model, Connection, Event], None]] = {
+    "connection.close": _close_connection,
+    "connection.start-ok": _start_ok,
+    "connection.tune-ok": _tune_ok,
+    "connection.open": _open_connection,
+    "connection.update-secret": _update_secret,
+}
 
 
 def _request(model: Model, channel: Channel, event: Event) -> None:
@@ -155,7 +172,7 @@ def _flow(model: Model, channel: Channel, event: Event) -> None:
 _HANDLERS: dict[str, Handler] = {
     "channel.close": _close,
     "channel.flow": _flow,
-    "basic.publish": publishing.publish,
+    "basic.publish": publishes.publish,
     "basic.consume": consuming.consume,
     "channel.flow-ok": lambda model, channel, event: None,
     "basic.cancel": consuming.cancel,
@@ -164,7 +181,7 @@ _HANDLERS: dict[str, Handler] = {
     "basic.qos": consuming.qos,
     "basic.recover": consuming.recover,
     "basic.recover-async": consuming.recover,
-    "confirm.select": publishing.confirm_select,
+    "confirm.select": publishes.confirm_select,
     "tx.select": transacting.select,
     "tx.commit": transacting.commit,
     "tx.rollback": transacting.rollback,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from conformance.oracle.model.endings import orphaned
+from conformance.oracle.model.connections.endings import orphaned
 from conformance.oracle.model.records import (
     DEAD,
     PUBLISHED,
@@ -127,15 +127,10 @@ def of_doubled(copy: Copy) -> str:
 
 def of_absent(copy: Copy) -> str:
     """The rule that is broken when this message, which must be in its queue, is not."""
-    settlement, publication, held = copy.settlement, copy.publication, copy.holder
-    if copy.survives:
-        return "CNF-013"
-    if copy.aground is not None:
-        return ENDED
-    if held is not None and held.endangered is not None:
-        return "TMO-021"
-    if copy.entry == RELEASED and held is not None and held.ignored:
-        return "ERR-006"
+    settlement, publication = copy.settlement, copy.publication
+    early = _of_its_holder(copy)
+    if early is not None:
+        return early
     spent = copy.queue.limit is not None and copy.returns >= copy.queue.limit > 0
     if spent and copy.entry == RETURNED_LATE:
         return "TMO-006"
@@ -155,6 +150,20 @@ def of_absent(copy: Copy) -> str:
             return ENDED if settlement.channel.close_seen else "ERR-001"
         return "ACK-011" if settlement.multiple else "ACK-012"
     return of_released(copy)[0]
+
+
+def _of_its_holder(copy: Copy) -> str | None:
+    """The rule that is broken by whoever kept it last, if that is plain."""
+    held = copy.holder
+    if copy.survives:
+        return "CNF-013"
+    if copy.aground is not None:
+        return ENDED
+    if held is not None and held.endangered is not None:
+        return "TMO-021"
+    if copy.entry == RELEASED and held is not None and held.ignored:
+        return "ERR-006"
+    return None
 
 
 _OF_REACH = frozenset({"ACK-001", "ACK-002", "ACK-011", "ACK-019", "ERR-005"})

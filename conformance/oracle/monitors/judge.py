@@ -13,7 +13,9 @@ from pathlib import Path
 
 from conformance.catalogue.profiles import Profile
 from conformance.history.events import Event
-from conformance.oracle.model import ConnectionView, Model, Obligation, blame, timeouts
+from conformance.oracle.model import ConnectionView, Model, Obligation
+from conformance.oracle.model.consumers import timeouts
+from conformance.oracle.model.doubts import blame
 from conformance.oracle.model.facts import Passed
 from conformance.oracle.model.records import OUT
 from conformance.oracle.monitors.notes import Notes

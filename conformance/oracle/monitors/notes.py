@@ -9,8 +9,8 @@ from typing import Any, TypeVar, cast
 from conformance.catalogue.profiles import Profile
 from conformance.history.events import Event
 from conformance.oracle.model import Fact, Model
-from conformance.oracle.model.channels import Channel
 from conformance.oracle.model.circumstances.noting import Circumstances
+from conformance.oracle.model.connections.channels import Channel
 from conformance.oracle.model.records import RECOVERED, RETURNED, Copy
 from conformance.oracle.monitors.standing import doubt
 from conformance.oracle.verdicts import Finding, Judgement

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 
 from conformance.history.events import METHOD, Event
-from conformance.oracle.model.closing import NOT_FOUND, ids_of
+from conformance.oracle.model.connections.closing import NOT_FOUND, ids_of
 from conformance.oracle.model.facts import Answered, ClosedUnasked, ConnectionFailed, Faulted, Overlooked, Unanswered
 from conformance.oracle.model.owed import CLOSE
 from conformance.oracle.model.records import Request

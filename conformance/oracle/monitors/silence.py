@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.oracle.model.channels import Channel, Consumer
+from conformance.oracle.model.connections.channels import Channel, Consumer
 from conformance.oracle.model.facts import Confirmed, Delivered, Missing, Unanswered
 from conformance.oracle.model.owed import CLOSE, CONFIRM, DELIVERY, HANDSHAKE, HARD_CLOSE, NOTICE
 from conformance.oracle.model.records import (
@@ -162,35 +162,43 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
     copy = next(consumer.source.waiting(), None)
     if copy is None:  # it waits only if a mistake was noticed that was not
         return
-    former = fact.channel.previous
-    if former is not None and 0 < former.prefetch == consumer.window.held and not consumer.limit:
-        rules: tuple[str, ...] = ("ERR-007",)
-    elif fact.channel.opened < fact.channel.connection.refusals and consumer.receiver.start < copy.entered:
-        rules = ("ERR-004",)
-    elif consumer.revived:
-        rules = ("TMO-012", "TMO-006") if _back_by_time_alone(copy) else ("TMO-012",)
-    elif notified_neighbour(fact.channel, consumer, copy.entered):
-        rules = ("CAN-011",)
-    elif tag_of_former(fact.channel, consumer) and slots.of_starved(fact.channel, consumer, copy) != "QOS-020":
-        rules = ("CAN-013",)
-    elif consumer.source.single_active and len(consumer.source.receivers) > 1:
-        rules = ("SAC-001",)
-    elif consumer.source.single_active and not consumer.received:
-        rules = ("SAC-003",) if copy.entry == RELEASED else ("SAC-002",)
-    elif _below_full(consumer):
-        rules = ("CPRIO-002",)
-    elif consumer.source.levels and consumer.source.kind == "classic" and copy.entry == PUBLISHED:
-        rules = ("PRIO-007",)
-    elif consumer.quiet and not consumer.received:
-        rules = ("NOWAIT-005",)
-    else:
-        rules = _of_starved(fact.channel, consumer, copy)
+    rules = _of_missing(fact.channel, consumer, copy)
     allowed = f"{copy.id} is delivered to {consumer.tag}, which has room for it"
     witness = copy.published, copy.entered, consumer.since
     for rule in rules:
         told = not slots.followed(fact.channel, consumer) or slots.abandoned(fact.channel, consumer)
         certain = told if rule == "QOS-004" else not _in_doubt(rule, fact.channel, consumer)
         notes.suspect(copy, rule, fact.event, allowed, _starved(fact.channel, consumer), *witness, certain=certain)
+
+
+def _of_missing(channel: Channel, consumer: Consumer, copy: Copy) -> tuple[str, ...]:
+    """The rules nearest to what came before: a former channel, a mistake, a notice, then the kind of the queue."""
+    former = channel.previous
+    if former is not None and 0 < former.prefetch == consumer.window.held and not consumer.limit:
+        return ("ERR-007",)
+    if channel.opened < channel.connection.refusals and consumer.receiver.start < copy.entered:
+        return ("ERR-004",)
+    if consumer.revived:
+        return ("TMO-012", "TMO-006") if _back_by_time_alone(copy) else ("TMO-012",)
+    if notified_neighbour(channel, consumer, copy.entered):
+        return ("CAN-011",)
+    if tag_of_former(channel, consumer) and slots.of_starved(channel, consumer, copy) != "QOS-020":
+        return ("CAN-013",)
+    return _of_the_queue(consumer, copy) or _of_starved(channel, consumer, copy)
+
+
+def _of_the_queue(consumer: Consumer, copy: Copy) -> tuple[str, ...]:
+    """The rule that says who of several is served, or which message is first; none where there is no choice."""
+    source = consumer.source
+    if source.single_active and len(source.receivers) > 1:
+        return ("SAC-001",)
+    if source.single_active and not consumer.received:
+        return ("SAC-003",) if copy.entry == RELEASED else ("SAC-002",)
+    if _below_full(consumer):
+        return ("CPRIO-002",)
+    if source.levels and source.kind == "classic" and copy.entry == PUBLISHED:
+        return ("PRIO-007",)
+    return ("NOWAIT-005",) if consumer.quiet and not consumer.received else ()
 
 
 def _below_full(consumer: Consumer) -> bool:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from conformance.catalogue import rules
 from conformance.history.events import METHOD
-from conformance.oracle.model.closing import ids_of
+from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.facts import (
     ChannelInsteadOfConnection,
     ClosedUnasked,
@@ -40,8 +40,8 @@ from conformance.oracle.model.facts import (
 from conformance.oracle.model.owed import DELIVERY, NOTICE
 
 if TYPE_CHECKING:
-    from conformance.oracle.model.channels import Channel
-    from conformance.oracle.model.connections import Connection
+    from conformance.oracle.model.connections.channels import Channel
+    from conformance.oracle.model.connections.connection import Connection
     from conformance.oracle.model.model import Model
 
 ANYWHERE = frozenset({"TAG-002", "TAG-003", "TAG-004", "TAG-005"})

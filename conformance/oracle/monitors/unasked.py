@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from conformance.history.events import METHOD, Event
-from conformance.oracle.model.channels import Channel
-from conformance.oracle.model.closing import ids_of
+from conformance.oracle.model.connections.channels import Channel
+from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.facts import ChannelClosed, ClosedUnasked, ConnectionFailed, Parted, Unlawful, Unrequested
 from conformance.oracle.monitors import fate
 from conformance.oracle.monitors.deliveries.ack import closing

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,14 @@ def test_an_example_is_played_on_a_broker_that_is_wrong_in_it() -> None:
     assert "✕" in text
     assert "\x1b" not in text
     assert "\x1b[1;31m" in example.format_example(found, 100, color=True)
+
+
+def test_what_is_not_certain_is_not_said_to_be_broken() -> None:
+    found = example.played("RQ-001")
+    assert found is not None
+    doubtful = replace(found, who="Broker 1", case={**found.case, "certain": False})
+    head = example.format_example(doubtful, 100).splitlines()[0]
+    assert head == "What Broker 1 did that may speak against it (the text, or a race, may explain it)"
 
 
 def test_what_nobody_can_break_has_no_example() -> None:

@@ -94,6 +94,11 @@ def test_columns_are_obeyed(columns: str, expected: int, monkeypatch: pytest.Mon
     assert expected - 20 < max(map(len, lines)) <= expected
 
 
+def test_options_may_stand_between_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["mutants", "list", "--format", "json", "tags.*"]) == 0
+    assert {one["name"].split(".")[0] for one in json.loads(capsys.readouterr().out)} == {"tags"}
+
+
 def test_mutants_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["mutants"]) == 0
     said = capsys.readouterr().out

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
 import threading
 import time
@@ -13,11 +14,13 @@ from codec import FrameReader, Method, values
 from codec import methods as m
 from conformance.catalogue import profiles
 from conformance.drive import ending, waiting
+from conformance.drive.around import Around
 from conformance.drive.drivers.raw import Target
 from conformance.drive.guard import Guard
 from conformance.drive.pulse import Pulse
 from conformance.drive.stage import Endless, Stage
 from conformance.drive.waiting import BrokenDown
+from conformance.drive.watchdog import alarm
 from conformance.history import events
 from conformance.history.recorder import Recorder
 from conformance.oracle.model import Obligation
@@ -335,3 +338,19 @@ def test_time_that_this_process_slept_is_no_part_of_a_deadline(
     assert stage.waiter._lasts - lasts == pytest.approx(9 * stage.deadline, rel=1e-3), (
         "the history may last that much longer"
     )
+
+
+@pytest.mark.parametrize("how", ["crash", "revive"])
+def test_while_the_broker_restarts_the_time_of_its_check_does_not_pass(how: str) -> None:
+    def slow() -> None:
+        select.select([], [], [], 0.4)  # longer than the check may take
+
+    with ReferenceBroker() as broker:
+        guard, around = Guard(), Around(kill=slow, restart=slow)
+        made = stage_on(broker.url, guard=guard)
+        made.connect("c")
+        guard.check_ends = time.monotonic() + 0.3
+        with alarm(0.3):
+            getattr(around, how)(made)
+            assert not guard.over
+        made.cleanup()

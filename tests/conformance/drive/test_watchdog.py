@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import select
 import signal
 import socket
 import threading
@@ -8,7 +9,7 @@ import time
 
 import pytest
 
-from conformance.drive.watchdog import Overdue, alarm
+from conformance.drive.watchdog import Overdue, alarm, standing_still
 
 
 def wait_for_ever() -> None:
@@ -43,6 +44,23 @@ def test_an_inner_alarm_ends_no_later_than_the_outer() -> None:
     with pytest.raises(Overdue), alarm(0.05), alarm(60):
         wait_for_ever()
     assert time.monotonic() - begin < 30
+
+
+def test_while_it_stands_still_its_time_does_not_pass() -> None:
+    with alarm(60):
+        with alarm(0.2):
+            with standing_still():
+                assert signal.getitimer(signal.ITIMER_REAL)[0] == 0.0
+                select.select([], [], [], 0.3)  # longer than the alarm had
+            assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 0.2
+        assert 59.7 < signal.getitimer(signal.ITIMER_REAL)[0] <= 60
+
+
+def test_after_it_stood_still_it_goes_off() -> None:
+    with pytest.raises(Overdue), alarm(0.05):
+        with standing_still():
+            pass
+        wait_for_ever()
 
 
 def test_nobody_takes_it_for_a_failure() -> None:

@@ -24,15 +24,24 @@ def clock() -> Clock:
     return Clock()
 
 
+CHECK, MACHINE = "scenes/test_ack.py::test_b", "scenes/test_machines.py::test_c"
+
+
 def run(clock: Clock, checks: int, done: int, seconds: float, failing: tuple[int, ...] = ()) -> list[str]:
     """The lines of a run in which each check takes so many seconds."""
+    return play(clock, [CHECK] * checks, [seconds] * done, failing)
+
+
+def play(clock: Clock, names: list[str], lasting: list[float], failing: tuple[int, ...] = ()) -> list[str]:
+    """The lines of a run of these checks, of which the first ones take so many seconds."""
     stream = io.StringIO()
     follower = Follower(["run"], stream, clock)
-    follower.pytest_report_collectionfinish([None] * checks)  # type: ignore[list-item]
-    for number in range(1, done + 1):
+    follower.pytest_report_collectionfinish([SimpleNamespace(nodeid=name) for name in names])  # type: ignore[misc]
+    for number, (name, seconds) in enumerate(zip(names, lasting, strict=False), 1):
         clock.now += seconds
-        for when in ("call", "teardown"):
-            report: Any = SimpleNamespace(when=when, failed=when == "call" and number in failing, nodeid="a::test_b")
+        for when, duration in (("call", seconds), ("teardown", 0.0)):
+            failed = when == "call" and number in failing
+            report: Any = SimpleNamespace(when=when, failed=failed, nodeid=name, duration=duration)
             follower.pytest_runtest_logreport(report)
     return stream.getvalue().splitlines()
 
@@ -50,6 +59,17 @@ def test_a_slow_run_is_not_silent_for_long(clock: Clock) -> None:
     assert lines == ["4 of 40 checks", "8 of 40 checks, about 5 min left", "12 of 40 checks, about 5 min left"]
 
 
+def test_a_machine_takes_longer_than_another_check(clock: Clock) -> None:
+    """At first that is assumed; then it counts how long one took."""
+    lines = play(clock, [CHECK] * 50 + [MACHINE] * 10, [1.0] * 50 + [100.0] * 2)
+    assert lines == [
+        "31 of 60 checks, about 3 min left",
+        "50 of 60 checks, about 2 min left",
+        "51 of 60 checks, about 15 min left",
+        "52 of 60 checks, about 13 min left",
+    ]
+
+
 @pytest.mark.parametrize(
     ("observed", "line"),
     [
@@ -62,7 +82,8 @@ def test_what_is_broken_is_told_at_once_and_once(observed: str, line: str) -> No
     report: Any = SimpleNamespace(
         when="call",
         failed=True,
-        nodeid="a::test_b",
+        nodeid=CHECK,
+        duration=0.1,
         longreprtext=f"ERR-004 Mistakes are told\nobserved {observed}",
     )
     follower = Follower(["run"], stream)

@@ -6,7 +6,7 @@ from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import QueueType, rule
 from conformance.drive.scenes.props import stocked
 from conformance.drive.stage import Stage
-from conformance.oracle.model.alarms import BLOCKED, ENOUGH
+from conformance.oracle.model.connections.alarms import BLOCKED, ENOUGH
 
 CLASSIC: tuple[QueueType, ...] = ("classic",)
 MOMENT = 0.2

@@ -6,15 +6,15 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from conformance.history.events import TO_BROKER, Event
-from conformance.oracle.model import requesting
-from conformance.oracle.model.channels import CLOSED, Channel, Consumer
+from conformance.oracle.model.circumstances import requesting
 from conformance.oracle.model.circumstances.endings import deadlines, unopened
 from conformance.oracle.model.circumstances.places import EVERYWHERE, Found, declared, life, on
 from conformance.oracle.model.circumstances.queues import nameless
+from conformance.oracle.model.connections.channels import CLOSED, Channel, Consumer
 from conformance.oracle.model.records import Delivery
 
 if TYPE_CHECKING:
-    from conformance.oracle.model.connections import Connection
+    from conformance.oracle.model.connections.connection import Connection
     from conformance.oracle.model.model import Model
 
 BATCH = 32

@@ -8,14 +8,15 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from conformance.history.events import TO_BROKER, Event
-from conformance.oracle.model import octets, routing
-from conformance.oracle.model.channels import CLOSED
 from conformance.oracle.model.circumstances import further, ranking
 from conformance.oracle.model.circumstances.endings import unopened
 from conformance.oracle.model.circumstances.places import EVERYWHERE, Found, life
+from conformance.oracle.model.connections import octets
+from conformance.oracle.model.connections.channels import CLOSED
+from conformance.oracle.model.publishing import routing
 
 if TYPE_CHECKING:
-    from conformance.oracle.model.connections import Connection
+    from conformance.oracle.model.connections.connection import Connection
     from conformance.oracle.model.model import Model
 
 NO_NUMBER = re.compile(r'"(?:-?inf|nan)"')

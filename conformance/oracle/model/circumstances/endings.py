@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from conformance.history.events import METHOD, TO_BROKER, Event
-from conformance.oracle.model.channels import CLOSED, Channel
 from conformance.oracle.model.circumstances.places import EVERYWHERE, Found, at_kill, declared, life, out
-from conformance.oracle.model.handshake import FRAME_MIN
+from conformance.oracle.model.connections.channels import CLOSED, Channel
+from conformance.oracle.model.connections.handshake import FRAME_MIN
 from conformance.oracle.model.records import OUT, WAITING, Delivery
 
 if TYPE_CHECKING:
-    from conformance.oracle.model.connections import Connection
+    from conformance.oracle.model.connections.connection import Connection
     from conformance.oracle.model.model import Model
 
 LARGER_MIN = 8192

@@ -15,7 +15,7 @@ from conformance.oracle.model.circumstances.places import Found
 from conformance.oracle.topology.state import Exchange, Topology
 
 if TYPE_CHECKING:
-    from conformance.oracle.model.connections import Connection
+    from conformance.oracle.model.connections.connection import Connection
     from conformance.oracle.model.model import Model
 
 AFTER, SEVERAL, VOID = "alternate-after-others", "several-keys-to-alternate", "binding-without-value"

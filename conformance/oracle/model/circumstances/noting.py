@@ -10,13 +10,12 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from conformance.history.events import END, KILLED, MALFORMED, RESTARTED, RIGHTS, Event
-from conformance.oracle.model import narrow
-from conformance.oracle.model.circumstances import consumers, contents, endings, further, queues
+from conformance.oracle.model.circumstances import consumers, contents, endings, further, narrow, queues
 from conformance.oracle.model.circumstances.places import EVERYWHERE, Found, life, on, places_of
 from conformance.oracle.model.facts import Fact
 
 if TYPE_CHECKING:
-    from conformance.oracle.model.connections import Connection
+    from conformance.oracle.model.connections.connection import Connection
     from conformance.oracle.model.model import Model
 
 PLACES = 4096

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from conformance.oracle.model.channels import Channel
+from conformance.oracle.model.connections.channels import Channel
 from conformance.oracle.model.facts import Overdue
 from conformance.oracle.model.records import Copy, Delivery
 
 if TYPE_CHECKING:
-    from conformance.oracle.model.queues import Queue
+    from conformance.oracle.model.queues.queue import Queue
 
 EVERYWHERE = ""
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from conformance.history.events import TO_BROKER, Event
-from conformance.oracle.model import requesting
-from conformance.oracle.model.channels import CANCELLING
-from conformance.oracle.model.circumstances import further
+from conformance.oracle.model.circumstances import further, requesting
 from conformance.oracle.model.circumstances.endings import outstanding, unopened
 from conformance.oracle.model.circumstances.places import EVERYWHERE, Found, life, on
+from conformance.oracle.model.connections.channels import CANCELLING
 from conformance.oracle.topology import meeting
 
 if TYPE_CHECKING:
-    from conformance.oracle.model.connections import Connection
+    from conformance.oracle.model.connections.connection import Connection
     from conformance.oracle.model.model import Model
 
 DEAD = "x-dead-letter-exchange"

@@ -11,7 +11,7 @@ from conformance.oracle.model.circumstances.places import EVERYWHERE, Found
 from conformance.oracle.topology import Message, route
 
 if TYPE_CHECKING:
-    from conformance.oracle.model.channels import Channel
+    from conformance.oracle.model.connections.channels import Channel
     from conformance.oracle.model.model import Model
 
 PRIORITY = re.compile(r'"priority": (\d+)')

@@ -14,8 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from conformance.history.events import TO_CLIENT
-from conformance.oracle.model.alarms import BLOCKED
-from conformance.oracle.model.connections import Connection
+from conformance.oracle.model.connections.alarms import BLOCKED
+from conformance.oracle.model.connections.connection import Connection
 from conformance.oracle.model.facts import Answered, Confirmed, Delivered, Missing, Passed, Unanswered
 from conformance.oracle.model.owed import BLOCKING, CONFIRM, DELIVERY, REPLY
 from conformance.oracle.monitors.notes import Notes

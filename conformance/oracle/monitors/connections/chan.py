@@ -12,9 +12,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from conformance.history.events import METHOD, TO_BROKER, Event
-from conformance.oracle.model.channels import OPENING, Channel
-from conformance.oracle.model.closing import ids_of
-from conformance.oracle.model.connections import Connection
+from conformance.oracle.model.connections.channels import OPENING, Channel
+from conformance.oracle.model.connections.closing import ids_of
+from conformance.oracle.model.connections.connection import Connection
+from conformance.oracle.model.connections.opening import (
+    CHANNEL_0,
+    CHANNEL_ERROR,
+    CHANNEL_OPEN,
+    NOT_ALLOWED,
+    SECOND,
+    TOO_MANY,
+)
 from conformance.oracle.model.facts import (
     Answered,
     ClosedUnasked,
@@ -26,7 +34,6 @@ from conformance.oracle.model.facts import (
     Passed,
     Unanswered,
 )
-from conformance.oracle.model.opening import CHANNEL_0, CHANNEL_ERROR, CHANNEL_OPEN, NOT_ALLOWED, SECOND, TOO_MANY
 from conformance.oracle.model.owed import REPLY
 from conformance.oracle.monitors import silence
 from conformance.oracle.monitors.connections import frame

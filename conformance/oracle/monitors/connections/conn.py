@@ -15,7 +15,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from conformance.history.events import METHOD, TO_CLIENT, Event
-from conformance.oracle.model.connections import Connection
+from conformance.oracle.model.connections.connection import Connection
+from conformance.oracle.model.connections.handshake import FRAME_MIN
+from conformance.oracle.model.connections.handshaking import MISTAKES, passes
 from conformance.oracle.model.facts import (
     Answered,
     Beat,
@@ -28,8 +30,6 @@ from conformance.oracle.model.facts import (
     Unanswered,
     Unlawful,
 )
-from conformance.oracle.model.handshake import FRAME_MIN
-from conformance.oracle.model.handshaking import MISTAKES, passes
 from conformance.oracle.model.owed import CLOSE_OK, HANDSHAKE
 from conformance.oracle.model.records import ClientError
 from conformance.oracle.monitors import silence

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from conformance.history.events import METHOD, TO_BROKER
-from conformance.oracle.model.closing import ids_of
+from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.facts import (
     Answered,
     ClosedUnasked,

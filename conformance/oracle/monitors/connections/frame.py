@@ -10,10 +10,10 @@ for its channel `model.opening` does. The close may name any method, or none: wh
 from __future__ import annotations
 
 from conformance.history.events import METHOD
+from conformance.oracle.model.connections.handshaking import MISTAKES
+from conformance.oracle.model.connections.octets import FLAWS
+from conformance.oracle.model.connections.opening import ELSEWHERE
 from conformance.oracle.model.facts import ConnectionFailed
-from conformance.oracle.model.handshaking import MISTAKES
-from conformance.oracle.model.octets import FLAWS
-from conformance.oracle.model.opening import ELSEWHERE
 from conformance.oracle.monitors import silence
 from conformance.oracle.monitors.deliveries import err
 from conformance.oracle.monitors.deliveries.ack import closing

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from conformance.history.events import TO_BROKER
-from conformance.oracle.model.channels import OPEN, Channel
-from conformance.oracle.model.closing import ids_of
+from conformance.oracle.model.connections.channels import OPEN, Channel
+from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.facts import Answered, ClosedUnasked, Confirmed, Delivered, FoundEmpty, Passed
 from conformance.oracle.monitors.connections.auth import (
     ALTERNATE_EXCHANGE,

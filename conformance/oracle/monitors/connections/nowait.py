@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from conformance.history.events import TO_BROKER, Event
-from conformance.oracle.model.channels import OPEN, Channel
-from conformance.oracle.model.closing import ids_of
-from conformance.oracle.model.delivering import request_of
+from conformance.oracle.model.connections.channels import OPEN, Channel
+from conformance.oracle.model.connections.closing import ids_of
+from conformance.oracle.model.consumers.delivering import request_of
 from conformance.oracle.model.facts import (
     Answered,
     ClosedUnasked,

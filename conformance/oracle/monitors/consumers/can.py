@@ -7,8 +7,8 @@ one is owed. `cancel` judges what is answered to the client's own cancel, `cance
 
 from __future__ import annotations
 
-from conformance.oracle.model.cancelling import NOTIFIED
-from conformance.oracle.model.closing import ids_of
+from conformance.oracle.model.connections.closing import ids_of
+from conformance.oracle.model.consumers.cancelling import NOTIFIED
 from conformance.oracle.model.facts import Bereft, ClosedUnasked, Notified, Unanswered
 from conformance.oracle.model.owed import NOTICE
 from conformance.oracle.monitors.deliveries.ack import closing

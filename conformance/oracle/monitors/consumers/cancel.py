@@ -8,9 +8,9 @@ nobody asked for.
 from __future__ import annotations
 
 from conformance.history.events import METHOD, Event
-from conformance.oracle.model.cancelling import CANCELLED, NOTIFIED, SILENT
-from conformance.oracle.model.channels import Channel
-from conformance.oracle.model.closing import ids_of
+from conformance.oracle.model.connections.channels import Channel
+from conformance.oracle.model.connections.closing import ids_of
+from conformance.oracle.model.consumers.cancelling import CANCELLED, NOTIFIED, SILENT
 from conformance.oracle.model.facts import (
     Answered,
     ChannelInsteadOfConnection,

@@ -6,8 +6,8 @@ only where something could have: a message that entered its queue after the end,
 
 from __future__ import annotations
 
-from conformance.oracle.model.cancelling import AGREED, CANCELLED, NOTIFIED, SILENT
-from conformance.oracle.model.channels import STARTING, Channel, Consumer
+from conformance.oracle.model.connections.channels import STARTING, Channel, Consumer
+from conformance.oracle.model.consumers.cancelling import AGREED, CANCELLED, NOTIFIED, SILENT
 from conformance.oracle.model.facts import Accepted, ClosedUnasked, Delivered, Stray
 from conformance.oracle.monitors import fate
 from conformance.oracle.monitors.deliveries.ack import closing

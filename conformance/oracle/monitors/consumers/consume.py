@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from conformance.history.events import METHOD, TO_BROKER, Event
-from conformance.oracle.model.channels import CLOSED, LIVE, Channel, Consumer
-from conformance.oracle.model.closing import ids_of
-from conformance.oracle.model.delivering import REPLIES
+from conformance.oracle.model.connections.channels import CLOSED, LIVE, Channel, Consumer
+from conformance.oracle.model.connections.closing import ids_of
+from conformance.oracle.model.consumers.delivering import REPLIES
 from conformance.oracle.model.facts import Answered, ClosedUnasked, ConnectionFailed, Passed, Unrequested
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes

@@ -7,9 +7,9 @@ not count. That a limit is not used up is judged only at deadlines (`silence`). 
 from __future__ import annotations
 
 from conformance.history.events import METHOD
-from conformance.oracle.model import windows
-from conformance.oracle.model.channels import LIVE, Channel, Consumer
-from conformance.oracle.model.closing import ids_of
+from conformance.oracle.model.connections.channels import LIVE, Channel, Consumer
+from conformance.oracle.model.connections.closing import ids_of
+from conformance.oracle.model.consumers import windows
 from conformance.oracle.model.facts import (
     Accepted,
     Answered,
@@ -20,7 +20,7 @@ from conformance.oracle.model.facts import (
     FoundEmpty,
     Unrequested,
 )
-from conformance.oracle.model.queues import Queue
+from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.model.records import DEAD, OUT, WAITING, ClientError, Delivery
 from conformance.oracle.monitors.consumers import slots
 from conformance.oracle.monitors.deliveries.ack import closing

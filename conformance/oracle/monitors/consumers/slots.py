@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from itertools import islice
 
-from conformance.oracle.model import endings, windows
-from conformance.oracle.model.channels import LIVE, Channel, Consumer
+from conformance.oracle.model.connections import endings
+from conformance.oracle.model.connections.channels import LIVE, Channel, Consumer
+from conformance.oracle.model.consumers import windows
+from conformance.oracle.model.consumers.windows import Window
 from conformance.oracle.model.records import PUBLISHED, Copy, Delivery, Settlement
-from conformance.oracle.model.windows import Window
 from conformance.oracle.monitors import fate
 
 SEVERAL = 32

@@ -7,9 +7,9 @@ settled.
 from __future__ import annotations
 
 from conformance.history.events import METHOD
-from conformance.oracle.model.cancelling import AGREED
-from conformance.oracle.model.channels import TIMED
-from conformance.oracle.model.closing import ids_of
+from conformance.oracle.model.connections.channels import TIMED
+from conformance.oracle.model.connections.closing import ids_of
+from conformance.oracle.model.consumers.cancelling import AGREED
 from conformance.oracle.model.facts import (
     Accepted,
     Answered,

@@ -8,11 +8,11 @@ breaks the rule of the level that counts. What settling and cancelling do afterw
 from __future__ import annotations
 
 from conformance.history.events import METHOD, Event
-from conformance.oracle.model.channels import LIVE, Channel, Consumer
-from conformance.oracle.model.closing import ids_of
+from conformance.oracle.model.connections.channels import LIVE, Channel, Consumer
+from conformance.oracle.model.connections.closing import ids_of
+from conformance.oracle.model.consumers.timeouts import MS, TOLERANCE, Timer, present
 from conformance.oracle.model.facts import ClosedUnasked, ConnectionFailed, Notified, Overdue, TimedOut
 from conformance.oracle.model.records import Delivery
-from conformance.oracle.model.timeouts import MS, TOLERANCE, Timer, present
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import judges

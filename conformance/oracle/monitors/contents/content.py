@@ -14,7 +14,7 @@ import json
 from typing import Any
 
 from conformance.history.events import RESTARTED, Event
-from conformance.oracle.model.delivering import REPLIES
+from conformance.oracle.model.consumers.delivering import REPLIES
 from conformance.oracle.model.facts import Delivered, Returned
 from conformance.oracle.model.records import DEAD, Copy, Publication
 from conformance.oracle.monitors.contents import particulars

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from conformance.history.events import METHOD, TO_BROKER, Event
-from conformance.oracle.model.channels import OPEN, Channel
-from conformance.oracle.model.closing import ids_of
+from conformance.oracle.model.connections.channels import OPEN, Channel
+from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.facts import ClosedUnasked, ConnectionFailed, FoundEmpty, Passed
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes

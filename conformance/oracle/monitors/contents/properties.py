@@ -13,10 +13,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from conformance.history.events import METHOD, TO_BROKER, Event
-from conformance.oracle.model.channels import OPEN, PUBLISH, Channel
-from conformance.oracle.model.closing import ids_of
+from conformance.oracle.model.connections.channels import OPEN, PUBLISH, Channel
+from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.facts import Answered, ClosedUnasked, Confirmed, ConnectionFailed, Passed
-from conformance.oracle.model.publishing import body_frames, has_frame_end, uneven
+from conformance.oracle.model.publishing.publishes import body_frames, has_frame_end, uneven
 from conformance.oracle.monitors.contents import particulars
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes

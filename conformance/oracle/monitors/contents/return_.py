@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from conformance.oracle.model.channels import Channel
+from conformance.oracle.model.connections.channels import Channel
 from conformance.oracle.model.facts import ChannelClosed, Returned
 from conformance.oracle.model.records import Publication
 from conformance.oracle.monitors.notes import Notes

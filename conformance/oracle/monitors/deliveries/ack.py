@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from conformance.oracle.model.channels import Channel
-from conformance.oracle.model.closing import NAMED_TAG
+from conformance.oracle.model.connections.channels import Channel
+from conformance.oracle.model.connections.closing import NAMED_TAG
 from conformance.oracle.model.facts import Accepted, ClosedUnasked, Confirmed, Delivered, Unrequested
 from conformance.oracle.model.records import DEAD, EITHER, RELEASED, RETURNED, WAITING, Settlement
 from conformance.oracle.monitors import fate

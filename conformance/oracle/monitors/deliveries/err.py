@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from conformance.history.events import METHOD, Event
-from conformance.oracle.model.channels import Channel
-from conformance.oracle.model.closing import NAMED_TAG, ids_of
+from conformance.oracle.model.connections.channels import Channel
+from conformance.oracle.model.connections.closing import NAMED_TAG, ids_of
+from conformance.oracle.model.consumers.settling import SIGNED_LIMIT
 from conformance.oracle.model.facts import (
     AfterClose,
     Answered,
@@ -18,7 +19,6 @@ from conformance.oracle.model.facts import (
     Stray,
 )
 from conformance.oracle.model.records import ClientError, Settlement
-from conformance.oracle.model.settling import SIGNED_LIMIT
 from conformance.oracle.monitors import fate
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from conformance.oracle.model.channels import LIVE, OPEN, Channel, Consumer
+from conformance.oracle.model.connections.channels import LIVE, OPEN, Channel, Consumer
+from conformance.oracle.model.consumers.windows import Freed
 from conformance.oracle.model.facts import Answered, Delivered
-from conformance.oracle.model.queues import Queue
+from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.model.records import PUBLISHED
-from conformance.oracle.model.windows import Freed
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.refusals import ANY, refuses
 from conformance.oracle.monitors.table import judges

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.history.events import Event
-from conformance.oracle.model.channels import OPEN
+from conformance.oracle.model.connections.channels import OPEN
 from conformance.oracle.model.facts import Passed
 from conformance.oracle.monitors.contents.content import CHANGED_BY_DEATH, DEAD_LETTER, HEADERS, changed, retyped
 from conformance.oracle.monitors.messages.deadletters.deaths import (

@@ -17,9 +17,9 @@ from typing import Any
 
 from conformance.catalogue.profiles import Profile
 from conformance.history.events import TO_BROKER, Event
-from conformance.oracle.model.channels import LIVE, OPEN, STARTING, Channel
-from conformance.oracle.model.closing import ids_of
-from conformance.oracle.model.delivering import REPLIES
+from conformance.oracle.model.connections.channels import LIVE, OPEN, STARTING, Channel
+from conformance.oracle.model.connections.closing import ids_of
+from conformance.oracle.model.consumers.delivering import REPLIES
 from conformance.oracle.model.facts import Answered, ClosedUnasked, Confirmed, Delivered, Passed
 from conformance.oracle.monitors.consumers.consume import Holder
 from conformance.oracle.monitors.deliveries.ack import closing

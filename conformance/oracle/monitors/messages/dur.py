@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from conformance.history.events import TO_BROKER, TO_CLIENT, Event
-from conformance.oracle.model.channels import OPEN
+from conformance.oracle.model.connections.channels import OPEN
 from conformance.oracle.model.facts import Confirmed, Passed, Started, Stopping
 from conformance.oracle.monitors.messages.deadletters.deaths import Graves
 from conformance.oracle.monitors.messages.kept import (

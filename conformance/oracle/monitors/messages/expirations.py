@@ -7,7 +7,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from conformance.oracle.model.facts import Faulted, Overlooked, Passed, Unanswered
-from conformance.oracle.model.publishing import EXPIRATION
+from conformance.oracle.model.publishing.publishes import EXPIRATION
 from conformance.oracle.model.records import ClientError
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from conformance.history.events import TO_BROKER, Event
-from conformance.oracle.model.closing import ids_of
+from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.facts import Passed, Started, Stopping
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from conformance.history.events import TO_BROKER, Event
-from conformance.oracle.model.channels import OPEN
+from conformance.oracle.model.connections.channels import OPEN
 from conformance.oracle.model.facts import Passed, Policed
 from conformance.oracle.monitors.messages.leases import EARLY, EXPIRES, MARGIN, MILLISECOND, NOT_FOUND, PROMPT
 from conformance.oracle.monitors.messages.policy import seqs

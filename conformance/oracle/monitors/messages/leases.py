@@ -11,7 +11,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from conformance.history.events import TO_BROKER, Event
-from conformance.oracle.model.channels import OPEN
+from conformance.oracle.model.connections.channels import OPEN
 from conformance.oracle.model.facts import Passed, Policed
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.patience import LAPSED, too_late

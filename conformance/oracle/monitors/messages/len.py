@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.history.events import TO_BROKER, Event
-from conformance.oracle.model.channels import OPEN
 from conformance.oracle.model.circumstances.ranking import PRIORITY
+from conformance.oracle.model.connections.channels import OPEN
 from conformance.oracle.model.facts import Answered, Confirmed, Passed, Policed
 from conformance.oracle.monitors.fate import LOSING
 from conformance.oracle.monitors.messages.lengths import Bounded, Limits, Publish

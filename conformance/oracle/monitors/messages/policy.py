@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from conformance.history.events import TO_BROKER, Event
-from conformance.oracle.model.channels import OPEN
+from conformance.oracle.model.connections.channels import OPEN
 from conformance.oracle.model.facts import Confirmed, Passed, Policed
 from conformance.oracle.monitors.fate import LOSING
 from conformance.oracle.monitors.messages.kept import KEPT, Kept, fate

@@ -14,7 +14,7 @@ from itertools import islice
 
 from conformance.oracle.model.circumstances.ranking import PRIORITY
 from conformance.oracle.model.facts import Delivered, FoundEmpty
-from conformance.oracle.model.queues import Queue
+from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.model.records import PUBLISHED, RECOVERED, RETURNED, WAITING, Copy
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.refusals import ANY, refuses

@@ -12,8 +12,8 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from conformance.history.events import TO_BROKER
-from conformance.oracle.model import confirming
 from conformance.oracle.model.facts import Confirmed, Delivered, FoundEmpty, Passed
+from conformance.oracle.model.publishing import confirming
 from conformance.oracle.model.records import Copy
 from conformance.oracle.monitors.fate import LOSING
 from conformance.oracle.monitors.messages.deadletters.deaths import MAXLEN, properties, table_of

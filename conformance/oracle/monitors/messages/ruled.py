@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.history.events import TO_BROKER, Event
-from conformance.oracle.model.channels import OPEN, Channel
+from conformance.oracle.model.connections.channels import OPEN, Channel
 from conformance.oracle.model.facts import Confirmed, Passed, Policed
 from conformance.oracle.monitors.fate import LOSING
 from conformance.oracle.monitors.messages.deadletters.deaths import (

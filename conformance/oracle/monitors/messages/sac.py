@@ -11,9 +11,9 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from conformance.history.events import TO_BROKER
-from conformance.oracle.model.channels import LIVE, OPEN, Channel, Consumer
+from conformance.oracle.model.connections.channels import LIVE, OPEN, Channel, Consumer
 from conformance.oracle.model.facts import Delivered, Passed
-from conformance.oracle.model.queues import Queue
+from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.model.records import RELEASED, Copy
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.refusals import ANY, refuses

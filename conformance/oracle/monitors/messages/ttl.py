@@ -19,10 +19,10 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from conformance.history.events import TO_BROKER
-from conformance.oracle.model.channels import LIVE, OPEN
-from conformance.oracle.model.connections import Connection
+from conformance.oracle.model.connections.channels import LIVE, OPEN
+from conformance.oracle.model.connections.connection import Connection
 from conformance.oracle.model.facts import Answered, Confirmed, Delivered, FoundEmpty, Passed, Policed, Stopping
-from conformance.oracle.model.queues import Queue
+from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.model.records import WAITING
 from conformance.oracle.monitors.fate import LOSING
 from conformance.oracle.monitors.notes import Notes

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from conformance.oracle.model import confirming
-from conformance.oracle.model.channels import Channel
+from conformance.oracle.model.connections.channels import Channel
 from conformance.oracle.model.facts import AfterClose, Answered, Confirmed, Unanswered, Unrequested
 from conformance.oracle.model.owed import CONFIRM
+from conformance.oracle.model.publishing import confirming
 from conformance.oracle.model.records import GONE, OUT, Publication
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import judges

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from conformance.history.events import TO_BROKER
-from conformance.oracle.model import windows
-from conformance.oracle.model.channels import OPEN
+from conformance.oracle.model.connections.channels import OPEN
+from conformance.oracle.model.consumers import windows
 from conformance.oracle.model.facts import (
     Accepted,
     Answered,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from conformance.history.events import Event
-from conformance.oracle.model import confirming
-from conformance.oracle.model.channels import PUBLISH
-from conformance.oracle.model.closing import ids_of
+from conformance.oracle.model.connections.channels import PUBLISH
+from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.facts import ClosedUnasked, Confirmed, Delivered, Returned, Unrecovered
+from conformance.oracle.model.publishing import confirming
 from conformance.oracle.model.records import WAITING, Publication
 from conformance.oracle.monitors.contents.content import address, changed
 from conformance.oracle.monitors.deliveries.ack import closing

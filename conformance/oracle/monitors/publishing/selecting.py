@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from conformance.oracle.model.closing import ids_of
+from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.facts import Answered, ClosedUnasked
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes

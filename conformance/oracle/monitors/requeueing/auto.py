@@ -10,10 +10,10 @@ from __future__ import annotations
 from itertools import islice
 
 from conformance.catalogue.profiles import AS_DELIVERED
-from conformance.oracle.model.cancelling import CANCELLED
-from conformance.oracle.model.channels import Channel
+from conformance.oracle.model.connections.channels import Channel
+from conformance.oracle.model.consumers.cancelling import CANCELLED
 from conformance.oracle.model.facts import Delivered, FoundEmpty, Missing, Silenced, StillThere
-from conformance.oracle.model.queues import Queue
+from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.model.records import GONE, OUT, PUBLISHED, RELEASED, WAITING, Copy, Delivery
 from conformance.oracle.monitors import fate
 from conformance.oracle.monitors.notes import Notes

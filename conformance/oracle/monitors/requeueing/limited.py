@@ -11,7 +11,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from conformance.history.events import TO_BROKER
-from conformance.oracle.model.channels import OPEN
+from conformance.oracle.model.connections.channels import OPEN
 from conformance.oracle.model.facts import Delivered, FoundEmpty, Passed, Policed
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges

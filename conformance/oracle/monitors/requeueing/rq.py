@@ -8,9 +8,9 @@ from __future__ import annotations
 from itertools import islice
 
 from conformance.history.events import METHOD, Event
-from conformance.oracle.model import windows
-from conformance.oracle.model.channels import Channel
-from conformance.oracle.model.closing import ids_of
+from conformance.oracle.model.connections.channels import Channel
+from conformance.oracle.model.connections.closing import ids_of
+from conformance.oracle.model.consumers import windows
 from conformance.oracle.model.facts import ClosedUnasked, ConnectionFailed, Delivered, FoundEmpty
 from conformance.oracle.model.records import RECOVERED, RETURNED, WAITING
 from conformance.oracle.monitors import fate

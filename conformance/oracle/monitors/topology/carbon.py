@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.history.events import TO_BROKER, Event
-from conformance.oracle.model.channels import OPEN, Channel
+from conformance.oracle.model.connections.channels import OPEN, Channel
 from conformance.oracle.model.facts import Confirmed, Delivered, FoundEmpty, Passed, Returned
-from conformance.oracle.model.queues import Queue
+from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.monitors.fate import LOSING
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges

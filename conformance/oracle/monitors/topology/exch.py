@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from conformance.history.events import METHOD, TO_BROKER, Event
-from conformance.oracle.model.closing import ids_of
+from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.facts import Answered, ClosedUnasked, ConnectionFailed, Passed
 from conformance.oracle.model.records import Request
 from conformance.oracle.monitors.notes import Notes

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from conformance.history.events import TO_BROKER
-from conformance.oracle.model.channels import Channel
+from conformance.oracle.model.connections.channels import Channel
 from conformance.oracle.model.facts import Passed
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.refusals import grants, refuses

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from conformance.history.events import TO_BROKER
-from conformance.oracle.model.channels import OPEN, Channel
+from conformance.oracle.model.connections.channels import OPEN, Channel
 from conformance.oracle.model.facts import Accepted, Delivered, FoundEmpty, Passed, Policed
 from conformance.oracle.model.records import PUBLISHED, Delivery
 from conformance.oracle.monitors.fate import LOSING

@@ -13,8 +13,8 @@ from typing import Any
 
 from conformance.history.events import TO_BROKER
 from conformance.oracle.model.facts import Answered, Delivered, Missing, Passed
+from conformance.oracle.model.queues.stock import Stock
 from conformance.oracle.model.records import Copy
-from conformance.oracle.model.stock import Stock
 from conformance.oracle.monitors.connections.chan import BY_LAST_NAME, OF_MESSAGES, OF_QUEUES
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.refusals import grants, refuses

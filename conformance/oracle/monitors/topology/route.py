@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from conformance.history.events import TO_BROKER
-from conformance.oracle.model.channels import OPEN
+from conformance.oracle.model.connections.channels import OPEN
 from conformance.oracle.model.facts import Confirmed, Delivered, FoundEmpty, Missing, Passed
 from conformance.oracle.model.records import PUBLISHED, WAITING, Copy, Publication
 from conformance.oracle.monitors.notes import Notes

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conformance.catalogue import profiles
-from conformance.oracle.model.candidate_orders import CandidateOrders
-from conformance.oracle.model.channels import Channel, Consumer
-from conformance.oracle.model.connections import Connection
-from conformance.oracle.model.declaring import queue_of
-from conformance.oracle.model.queues import Queue
+from conformance.oracle.model.connections.channels import Channel, Consumer
+from conformance.oracle.model.connections.connection import Connection
+from conformance.oracle.model.queues.candidate_orders import CandidateOrders
+from conformance.oracle.model.queues.declaring import queue_of
+from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.model.records import RETURNED, Copy, Delivery, PotentialReceiver
 
 ORDERS = ("original", "returns-first", "tail")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from conformance.catalogue import profiles
-from conformance.oracle.model import taking
-from conformance.oracle.model.declaring import queue_of
-from conformance.oracle.model.queues import Queue
+from conformance.oracle.model.consumers import taking
+from conformance.oracle.model.queues.declaring import queue_of
+from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.model.records import GONE, OUT, RELEASED, RETURNED, Copy, PotentialReceiver
 
 

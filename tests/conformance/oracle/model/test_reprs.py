@@ -17,7 +17,7 @@ import conformance.oracle.model
 RECORDS = sorted(
     {
         kind
-        for module in pkgutil.iter_modules(conformance.oracle.model.__path__, "conformance.oracle.model.")
+        for module in pkgutil.walk_packages(conformance.oracle.model.__path__, "conformance.oracle.model.")
         for _, kind in inspect.getmembers(importlib.import_module(module.name), inspect.isclass)
         if dataclasses.is_dataclass(kind) and kind.__eq__ is object.__eq__
     },

@@ -29,7 +29,7 @@ def _doubts(node: ast.Call) -> bool:
 
 def accused() -> Iterator[str]:
     """Whatever is written in model and monitors beside those calls: what findings are made of."""
-    for path in sorted([*(HOME / "oracle" / "monitors").rglob("*.py"), *(HOME / "oracle" / "model").glob("*.py")]):
+    for path in sorted([*(HOME / "oracle" / "monitors").rglob("*.py"), *(HOME / "oracle" / "model").rglob("*.py")]):
         todo: list[ast.AST] = [ast.parse(path.read_text())]
         while todo:
             node = todo.pop()

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.oracle.model.channels import OPEN, Channel
+from conformance.oracle.model.connections.channels import OPEN, Channel
 from conformance.oracle.model.records import Publication
 
 EXCHANGE, KEY = "x-dead-letter-exchange", "x-dead-letter-routing-key"

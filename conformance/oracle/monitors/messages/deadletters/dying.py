@@ -9,7 +9,7 @@ What cannot be followed is forgotten: a message with a namesake, and where an ex
 from __future__ import annotations
 
 from conformance.history.events import TO_BROKER
-from conformance.oracle.model.channels import OPEN
+from conformance.oracle.model.connections.channels import OPEN
 from conformance.oracle.model.facts import Accepted, Answered, ChannelClosed, Confirmed, Passed, Policed, Stopping
 from conformance.oracle.monitors.messages.deadletters.deaths import (
     ACKED,

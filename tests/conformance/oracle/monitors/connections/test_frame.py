@@ -8,7 +8,7 @@ import pytest
 
 import codec
 from conformance.history.events import EventBuilder, Labels
-from conformance.oracle.model import octets
+from conformance.oracle.model.connections import octets
 from tests.support.octets.frames import FLOW, OCTETS, PUBLISH, frame, header
 from tests.support.tables import test_broken, test_lawful, test_sound
 

@@ -1,0 +1,401 @@
+"""Consumer timeouts: since when each delivery has been out, how long it may be, and what its timeout does.
+
+Nobody sees when a broker takes a delivery out of the queue: it is after the client sent the last thing that made it
+possible (`earliest`), and before the client read the delivery (`at`). A timeout before `earliest` plus the limit is
+certainly early. A missing timeout is late only if the driver has waited past `at` plus the limit.
+
+A delivery that timed out is *stale*: its message is back in the queue, but its tag is not settled yet. Settling it
+moves no message. Its consumer is in the timeout state, and gets nothing until its last stale delivery is settled. If
+several deliveries may have timed out when a notification comes, the oldest one has; the others certainly have a little
+later (`SLACK`). Nothing is claimed about what the client settles in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from conformance.history.events import Event
+from conformance.oracle.model.connections.channels import CANCELLING, GIVEN_UP, LIVE, OPEN, TIMED, Channel, Consumer
+from conformance.oracle.model.facts import Fact, Notified, Overdue, TimedOut
+from conformance.oracle.model.records import GONE, OUT, RETURNED_LATE, WAITING, Delivery, Settlement
+
+if TYPE_CHECKING:
+    from conformance.oracle.model.connections.connection import Connection
+    from conformance.oracle.model.model import Model
+    from conformance.oracle.model.queues.queue import Queue
+
+ARGUMENT = "x-consumer-timeout"
+DEFAULT = 1_800_000
+"""Milliseconds where nobody says otherwise."""
+MS = 1_000_000
+TOLERANCE = 20 * MS
+"""The broker counts in milliseconds of its own clock."""
+SLACK = 1000 * MS
+"""This much later a deadline has been acted upon for certain, if the broker acts at all."""
+BURST = 50 * MS
+"""What is read within so little time may have come together."""
+TICK = 60_000 * MS
+"""This often a channel, or a broker, looks where the queue does not."""
+PRECONDITION_FAILED, CONSUME = 406, (60, 20)
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """The timeouts that were set for a delivery's consumer when it started, in milliseconds."""
+
+    consumer: int | None = None
+    argument: int | None = None
+    policy: int | None = None
+    general: int | None = None
+    default: bool = False
+    """The broker's own setting is its default."""
+
+    def effective(self) -> int | None:
+        """The consumer's own; else the smaller of the queue's two; else the broker's. None: not known."""
+        if self.consumer is not None:
+            return self.consumer
+        queue = [one for one in (self.argument, self.policy) if one is not None]
+        return min(queue) if queue else self.general
+
+    @property
+    def rule(self) -> str:
+        """The rule that decides."""
+        if self.consumer is not None:
+            return "TMO-002"
+        if self.argument is not None or self.policy is not None:
+            return "TMO-003"
+        return "TMO-005" if self.default else "TMO-004"
+
+    @property
+    def others(self) -> frozenset[int]:
+        """Timeouts that are set and do not count."""
+        levels = {one for one in (self.consumer, self.argument, self.policy, self.general) if one is not None}
+        return frozenset(levels - {self.effective()})
+
+    def __str__(self) -> str:
+        names = {"consumer": self.consumer, "queue": self.argument, "policy": self.policy, "broker": self.general}
+        return ", ".join(f"{name} {value} ms" for name, value in names.items() if value is not None) or "nothing set"
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Timer:
+    """A delivery's clock."""
+
+    levels: Levels
+    earliest: int
+    at: int
+    stale: int = 0
+    """When the client learned that it had timed out."""
+    sure: bool = False
+    announced: bool = False
+    spared: bool = False
+    """Another consumer's delivery timed out while this one was out."""
+    later: bool = False
+    """An older one of the same consumer did."""
+    overdue: bool = False
+    tick: int = 0
+    """The broker looks only so often."""
+
+    @property
+    def limit(self) -> int | None:
+        """In nanoseconds."""
+        timeout = self.levels.effective()
+        return None if timeout is None else timeout * MS
+
+    def possible(self, now: int) -> bool:
+        """May it have timed out by now?"""
+        return self.limit is not None and now >= self.earliest + self.limit - TOLERANCE
+
+    def certain(self, now: int) -> bool:
+        return self.limit is not None and now >= self.at + self.limit + SLACK
+
+    def due(self) -> int | None:
+        return None if self.limit is None else self.at + self.limit + self.tick
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class Settings:
+    """What the history says of timeouts that no frame shows, and when things were sent."""
+
+    general: int | None = None
+    default: bool = False
+    policies: dict[str, int] = field(default_factory=dict)
+    stamps: dict[int, int] = field(default_factory=dict)
+    timed: bool = False
+    """Timeouts are the history's subject: from now on the times of what the client sends are kept."""
+
+    def policy(self, event: Event) -> None:
+        """A policy is in force for this queue, or no longer."""
+        name, timeout = str(event.args["queue"]), event.args.get("consumer_timeout")
+        self.timed = True
+        self.policies.pop(name, None)
+        if isinstance(timeout, int):
+            self.policies[name] = timeout
+
+    def broker(self, event: Event) -> None:
+        """The broker's own setting; none is its default."""
+        timeout = event.args.get("consumer_timeout")
+        self.timed = True
+        self.default = timeout is None
+        self.general = timeout if isinstance(timeout, int) else DEFAULT
+
+    def levels(self, queue: Queue, argument: object = None) -> Levels:
+        own = argument if isinstance(argument, int) and not isinstance(argument, bool) else None
+        return Levels(own, queue.timeout, self.policies.get(queue.name), self.general, self.default)
+
+
+def dialect(model: Model, queue: Queue) -> str:
+    """Who watches deliveries of this queue: queue, channel, or nobody that we would judge."""
+    choice = model.profile.choices.get("consumer_timeout", "none")
+    return "none" if choice == "queue" and queue.kind == "classic" else choice
+
+
+def refusal(model: Model, event: Event, kind: str, arguments: Mapping[str, object]) -> str:
+    """The rule by which the argument must be refused, if it must be."""
+    offered = model.profile.choices.get("consumer_timeout") == "queue" and "quorum" in model.profile.queue_types
+    if not offered or ARGUMENT not in arguments:
+        return ""
+    if kind == "classic":
+        return "TMO-001"
+    value = arguments[ARGUMENT]
+    good = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return "" if good else "TMO-023"
+
+
+def read(connection: Connection, event: Event) -> None:
+    """The broker was heard: the client was awake before, and read what there was."""
+    if event.time_ns - connection.read_at > BURST:
+        connection.looked_at = connection.read_at
+    connection.read_at = event.time_ns
+
+
+def started(model: Model, channel: Channel, consumer: Consumer, event: Event) -> None:
+    """basic.consume was sent: its timeout is fixed."""
+    watch = dialect(model, consumer.source)
+    if watch == "none" or consumer.no_ack:
+        return
+    argument = (event.args.get("arguments") or {}).get(ARGUMENT) if watch == "queue" else None
+    consumer.levels = model.settings.levels(consumer.source, argument)
+    consumer.started_ns = event.time_ns
+    consumer.source.clients.add(channel.connection.notices)
+    model.settings.timed = model.settings.timed or bool(consumer.levels.others) or argument is not None
+
+
+def delivered(model: Model, channel: Channel, event: Event, since: int) -> None:
+    """The clock of a delivery starts."""
+    delivery = channel.unacked.get(event.delivery_tag or 0)
+    if delivery is None or not model.settings.timed:
+        return
+    queue, consumer, stamps = delivery.copy.queue, delivery.consumer, model.settings.stamps
+    watch = dialect(model, queue)
+    if watch == "none":
+        return
+    if consumer is not None:
+        levels, begin = consumer.levels, consumer.started_ns
+    else:
+        levels, begin = model.settings.levels(queue), stamps.get(since, 0)
+    if levels is not None:
+        earliest = max(begin, stamps.get(delivery.copy.entered, 0))
+        delivery.timer = Timer(levels, earliest, event.time_ns, tick=0 if watch == "queue" else TICK)
+
+
+# -- timeouts
+
+
+def overtaken(model: Model, event: Event, queue: Queue) -> None:
+    """A message comes to somebody while another has it: then the other's time is over, or its channel's."""
+    copy = queue.copies.get(event.message or "")
+    if copy is None or copy.holder is None:
+        return
+    holder = copy.holder
+    if copy.place != OUT:
+        _settled_too_late(model, holder, event)
+        return
+    timer, fellows = holder.timer, holder.channel.unacked.values()
+    failed = any(_costs_the_channel(one, event.time_ns) for one in fellows if one is not holder)
+    if timer is not None and dialect(model, queue) == "queue" and timer.possible(event.time_ns):
+        _expire(holder, event, sure=not failed)
+    elif failed:
+        queue.unsettle(copy, indeterminate=True)
+
+
+def _settled_too_late(model: Model, delivery: Delivery, event: Event) -> None:
+    """A settlement that was under way when the time was over moves nothing, and the message may be back; a return
+    has not been counted as one then."""
+    settlement, timer, copy = delivery.settlement, delivery.timer, delivery.copy
+    if settlement is None or timer is None or dialect(model, copy.queue) != "queue":
+        return
+    if not timer.possible(settlement.accepted_ns or event.time_ns):
+        return
+    if copy.place == GONE:
+        copy.queue.unsettle(copy, indeterminate=True)
+    elif copy.place == WAITING and copy.settlement is settlement:
+        copy.miscounted = True
+
+
+def _costs_the_channel(delivery: Delivery, now: int) -> bool:
+    """May it have timed out, unannounced, with nobody whom a notification could tell?"""
+    timer = delivery.timer
+    if timer is None or timer.announced or not timer.possible(now):
+        return False
+    return not (present(delivery) and delivery.channel.connection.notices)
+
+
+def present(delivery: Delivery) -> bool:
+    """Is its consumer there, and its client not about to cancel it?"""
+    consumer = delivery.consumer
+    return (
+        consumer is not None
+        and consumer.state != CANCELLING
+        and delivery.channel.consumers.get(consumer.tag) is consumer
+    )
+
+
+def _expire(delivery: Delivery, event: Event, *, sure: bool = True) -> None:
+    """Its message is back; or may be, where it is not sure that its time was over."""
+    timer, copy = delivery.timer, delivery.copy
+    assert timer is not None
+    timer.stale = timer.stale or event.seq
+    if copy.holder is delivery and copy.place == OUT:
+        if not sure or delivery.indeterminate or copy.indeterminate:
+            copy.queue.unsettle(copy, indeterminate=True)
+        else:
+            copy.queue.back(copy, RETURNED_LATE, event.seq)
+
+
+def _candidates(channel: Channel, now: int) -> list[Delivery]:
+    """Deliveries that may have timed out, and of which the client has not been told for certain."""
+    return [
+        one
+        for one in channel.unacked.values()
+        if one.timer is not None
+        and not (one.timer.announced and one.timer.sure)
+        and (one.timer.stale or one.timer.possible(now))
+    ]
+
+
+def concerns(model: Model, channel: Channel, event: Event) -> Consumer | None:
+    """The consumer that this notification says has timed out, where it can say nothing else."""
+    consumer = channel.consumers.get(event.consumer_tag or "")
+    if consumer is None or consumer.source.deleted or consumer.state not in (LIVE, TIMED, GIVEN_UP):
+        return None
+    return consumer if consumer.levels is not None and consumer.levels.effective() is not None else None
+
+
+def notified(model: Model, channel: Channel, consumer: Consumer, event: Event) -> Iterator[Fact]:
+    """basic.cancel for a consumer whose queue is there."""
+    expired = [one for one in _candidates(channel, event.time_ns) if one.consumer is consumer]
+    yield Notified(event, channel, consumer.tag, consumer, None)
+    own = consumer.levels.consumer if consumer.levels is not None else None
+    yield TimedOut(event, channel, consumer, expired, model.settings.levels(consumer.source, own))
+    consumer.state = TIMED if expired or consumer.state == TIMED else GIVEN_UP
+    channel.timed = True
+    for place, delivery in enumerate(expired):
+        assert delivery.timer is not None
+        delivery.timer.announced = True
+        delivery.timer.sure = place == 0 or delivery.timer.certain(event.time_ns)
+        _expire(delivery, event, sure=delivery.timer.sure)
+    _spare(model, channel, consumer)
+
+
+def behind(model: Model, channel: Channel, event: Event) -> list[Delivery]:
+    """The deliveries whose timeout may be why the broker closes this channel."""
+    args = event.args
+    named = args.get("class_id"), args.get("method_id")
+    if args.get("reply_code") != PRECONDITION_FAILED or not (named == (0, 0) or _names_consume(model, channel, named)):
+        return []
+    over = [one for one in _candidates(channel, event.time_ns) if one.timer is not None and not one.timer.announced]
+    return [one for one in over if _costs_the_channel(one, event.time_ns)] or over
+
+
+def _names_consume(model: Model, channel: Channel, named: tuple[object, object]) -> bool:
+    """Does it name basic.consume, of which none is under way? So says LavinMQ what it ends, a get as well."""
+    under_way = CONSUME in channel.sent or channel.requests.get(("basic.consume", ""))
+    return named == CONSUME and model.profile.choices.get("consumer_timeout") == "sweep" and not under_way
+
+
+def closed(model: Model, channel: Channel, event: Event, expired: list[Delivery]) -> Iterator[Fact]:
+    """channel.close because of a timeout."""
+    yield TimedOut(event, channel, None, expired)
+    for place, delivery in enumerate(expired):
+        assert delivery.timer is not None
+        delivery.timer.announced, delivery.timer.sure = True, not place
+        if dialect(model, delivery.copy.queue) == "queue":
+            _expire(delivery, event, sure=not place)
+    _spare(model, channel, None)
+
+
+def _spare(model: Model, channel: Channel, consumer: Consumer | None) -> None:
+    """Who else has deliveries out, on this channel or on this queue?"""
+    sources = {consumer.source} if consumer is not None else set()
+    for connection in model.connections.values():
+        for other in connection.channels.values():
+            for one in other.unacked.values():
+                if one.timer is None or one.timer.stale or (other is channel and consumer is None):
+                    continue
+                if one.consumer is consumer:
+                    one.timer.later = True
+                elif other is channel or one.copy.queue in sources:
+                    one.timer.spared = True
+
+
+def settled(settlement: Settlement) -> None:
+    """A settlement was sent: the last stale delivery of a consumer revives it."""
+    channel = settlement.channel
+    stale = [one for one in settlement.covered if one.timer is not None and one.timer.stale]
+    if not stale or settlement.refusal:
+        return
+    for delivery in stale:
+        assert delivery.timer is not None
+        delivery.timer.sure = delivery.timer.sure or delivery.timer.certain(settlement.time_ns)
+        delivery.copy.stale_settlement = settlement
+        for other in channel.unacked.values():
+            if other.consumer_tag == delivery.consumer_tag and other.consumer is not delivery.consumer:
+                other.endangered = settlement
+    for consumer in {one.consumer for one in stale if one.consumer is not None and one.consumer.state == TIMED}:
+        left = [
+            one
+            for one in channel.unacked.values()
+            if one.consumer is consumer and one.timer is not None and one.timer.announced
+        ]
+        consumer.partly = bool(left)
+        if not left:
+            sure = all(one.timer is not None and one.timer.sure for one in stale) and not channel.transactional
+            consumer.state = LIVE if sure else GIVEN_UP
+            consumer.since = consumer.revived = settlement.seq
+
+
+def moves_nothing(delivery: Delivery, settlement: Settlement) -> bool:
+    """It is stale: its settlement touches no message, if it is certain that it had timed out."""
+    timer = delivery.timer
+    if timer is None or not timer.stale:
+        return False
+    if not (timer.sure or timer.certain(settlement.time_ns)):
+        delivery.copy.queue.unsettle(delivery.copy, indeterminate=True)
+    return True
+
+
+# -- waiting
+
+
+def running(connections: Iterable[Connection]) -> Iterator[tuple[int, Channel, Delivery]]:
+    """All clocks that run, with the time at which they end at the latest."""
+    for connection in connections:
+        for channel in connection.channels.values() if not connection.ended else ():
+            for delivery in channel.unacked.values() if channel.state == OPEN else ():
+                timer = delivery.timer
+                due = timer.due() if timer is not None and not (timer.stale or timer.overdue) else None
+                if due is not None and not delivery.indeterminate:
+                    yield due, channel, delivery
+
+
+def overdue(model: Model, event: Event) -> Iterator[Fact]:
+    """The driver has waited: whose time is over, and nothing came? It may know how much is enough."""
+    slack = int(event.args.get("slack_ms", SLACK // MS)) * MS
+    for due, channel, delivery in list(running(model.connections.values())):
+        if due + slack <= event.time_ns:
+            assert delivery.timer is not None
+            yield Overdue(event, channel, delivery)
+            delivery.timer.overdue = True

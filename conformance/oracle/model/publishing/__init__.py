@@ -1,0 +1,1 @@
+"""Publishes: their routes, their confirms and returns, and transactions."""

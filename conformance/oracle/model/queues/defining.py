@@ -1,0 +1,91 @@
+"""What the client changes of what there is: queues, exchanges and bindings, and what a queue holds.
+
+A change counts from when it is sent, and is certain from its answer on: the request carries it until then. What a
+removal may hit is doubted at once. What the declaration of a queue means for its messages is in `declaring`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from conformance.history.events import Event
+from conformance.oracle import topology
+from conformance.oracle.model import memory
+from conformance.oracle.model.connections import requests
+from conformance.oracle.model.connections.channels import Channel
+from conformance.oracle.model.consumers import cancelling, timeouts
+from conformance.oracle.model.queues import counts, declaring, dropping
+from conformance.oracle.model.queues.stock import stock_of
+from conformance.oracle.model.records import Census, Request
+from conformance.oracle.topology import Change
+
+if TYPE_CHECKING:
+    from conformance.oracle.model.model import Model
+
+LONG = 256
+"""From so many messages on the purge of a queue is work."""
+
+
+def declare(model: Model, channel: Channel, event: Event) -> None:
+    arguments = event.args.get("arguments") or {}
+    kind = str(arguments.get("x-queue-type") or "classic")
+    refusal = timeouts.refusal(model, event, kind, arguments) if "passive" not in event.flags else ""
+    if refusal:
+        requests.fail_channel(channel, event, refusal, 406, f"queue.declare of a {kind} queue with {timeouts.ARGUMENT}")
+        return
+    model.settings.timed = model.settings.timed or timeouts.ARGUMENT in arguments
+    census, change = counts.asked(model, model.queues.get(event.queue or ""), event), Change(channel, event.seq)
+    topology.apply(model.topology, channel, event, change)
+    if "passive" not in event.flags and event.queue:
+        declaring.declare(model, event.queue, event, channel, change)
+    request = _change(channel, event, change, census)
+    if request is not None and (stock := stock_of(model, channel, event)) is not None:
+        request.source, request.consumers = stock.queue, stock.consumers()
+
+
+def delete(model: Model, channel: Channel, event: Event) -> None:
+    queue = model.queues.get(event.queue or "")
+    change, census = Change(channel, event.seq), counts.asked(model, queue, event)
+    topology.apply(model.topology, channel, event, change)
+    if queue is not None and (event.has("if_unused") or event.has("if_empty")):
+        queue.forget()
+    elif queue is not None:
+        queue.doubt()
+        dropping.disinherit(queue)
+        queue.deleted = event.seq
+        queue.deletion = queue.deletion or change
+        cancelling.delete(model.connections.values(), queue, queue.deletion)
+        memory.queue_deleted(model, queue)
+        change = queue.deletion
+    _change(channel, event, change, census)
+
+
+def purge(model: Model, channel: Channel, event: Event) -> None:
+    queue = model.queues.get(event.queue or "")
+    census = counts.asked(model, queue, event)
+    long = queue is not None and len(queue.fresh) >= LONG
+    if queue is not None:
+        queue.doubt()
+        queue.purged = event.seq
+        queue.purging += "no_wait" not in event.flags
+    request = requests.request(channel, event)
+    if request is not None:
+        request.source, request.census = queue, counts.sent(census)
+        request.rule = "QUEUE-034" if long else ""
+
+
+def arrange(model: Model, channel: Channel, event: Event) -> None:
+    """Exchanges and bindings: where publishes go from now on."""
+    change = Change(channel, event.seq)
+    topology.apply(model.topology, channel, event, change)
+    _change(channel, event, change)
+
+
+def _change(channel: Channel, event: Event, change: Change, census: Census | None = None) -> Request | None:
+    """The answer to this method, where there is one, makes the change certain; else that to a later one does."""
+    request = requests.request(channel, event)
+    if request is not None:
+        request.change, request.census = change, counts.sent(census)
+    else:
+        channel.untold.append(change)
+    return request
