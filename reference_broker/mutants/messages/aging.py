@@ -140,6 +140,36 @@ def wait_for_a_consumer(parts: Parts) -> None:
     parts.override("queue", woken=woken, count=count)
 
 
+@changes(
+    "aging.stops-behind-immortals",
+    "once a message without a time was first in a queue, the others expire only when somebody asks for them",
+    "DLX-002",
+    field=ISSUES.format("cloudamqp/lavinmq", 1596),
+)
+def stops_behind_immortals(parts: Parts) -> None:
+    below = parts.queue
+
+    def woken(self: Queue) -> None:
+        below.woken(self)
+        if self.ready and self.ready.head().expires is None:
+            memory(self, "stuck", set).add(True)
+
+    def expire(self: Queue, *, overdue: bool = False) -> None:
+        stuck = memory(self, "stuck", set)
+        if not self.ready:
+            stuck.clear()
+        elif self.ready.head().expires is None:
+            stuck.add(True)
+        if not stuck or overdue:
+            below.expire(self, overdue=overdue)
+
+    def get(self: Queue) -> Entry | None:
+        below.expire(self)
+        return below.get(self)
+
+    parts.override("queue", woken=woken, expire=expire, get=get)
+
+
 @replaces("queue.expire", "aging.behind-the-head", "what expires behind another is delivered after it", "TTL-006")
 def behind_the_head(self: Queue, *, overdue: bool = False) -> None:
     now = self.vhost.clock.now

@@ -189,6 +189,33 @@ def first_untold(parts: Parts) -> None:
     parts.override("dead_letters", letter=letter)
 
 
+@changes(
+    "deadletters.first-exchange-untold",
+    "there is no x-first-death-exchange",
+    "DLX-008",
+    field=RABBITMQ.format(15385),
+)
+def first_exchange_untold(parts: Parts) -> None:
+    def letter(self: DeadLetters, message: Message, *about: Any) -> Message:
+        dead = DeadLetters.letter(self, message, *about)
+        left = [one for one in dead.headers if one[0] != "x-first-death-exchange"]
+        return dead.copy(dead.exchange, dead.routing_key, headers=left)
+
+    parts.override("dead_letters", letter=letter)
+
+
+@replaces(
+    "vhost.dead",
+    "deadletters.told-by-the-client",
+    "what a client has published with x-death alone is lost when it dies",
+    "MODE-005",
+    field=RABBITMQ.format(12933),
+)
+def told_by_the_client(self: VirtualHost, queue: Queue, message: Message, why: str) -> None:
+    if not deadletter.earlier_deaths(message) or values.lookup(message.headers, "x-first-death-queue") is not None:
+        VirtualHost.dead(self, queue, message, why)
+
+
 # -- what it keeps
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from codec.values import FieldTable
 from reference_broker.channel import RETURNS, Channel, Fate
 from reference_broker.message import Entry
 from reference_broker.mutants.kinds import changes, memory, replaces
@@ -14,6 +15,7 @@ from reference_broker.quorum import Counted, Quorum
 from reference_broker.ready import Ready
 from reference_broker.unacked import Delivery
 
+LAVINMQ = "https://github.com/cloudamqp/lavinmq/issues/{}"
 FIFTH = 5
 
 # -- competition
@@ -129,6 +131,55 @@ def limit_one_late(parts: Parts) -> None:
 @changes("returning.limit-counts-all", "a nack counts towards the delivery limit like a failure", "RQ-013")
 def limit_counts_all(parts: Parts) -> None:
     with_keeps(parts, lambda self, entry, failed: Quorum.keeps(self, entry, True))
+
+
+@changes(
+    "returning.first-delivery-counts",
+    "x-delivery-count is one more than the message came back",
+    "RQ-012",
+    field=LAVINMQ.format(975),
+)
+def first_delivery_counts(parts: Parts) -> None:
+    below = parts.quorum
+
+    def counters(self: Quorum, entry: Counted) -> FieldTable:
+        told = [one for one in below.counters(self, entry) if one[0] != "x-delivery-count"]
+        return [*told, ("x-delivery-count", "l", entry.failures + 1)]
+
+    parts.override("quorum", counters=counters)
+
+
+@changes(
+    "returning.limit-at-the-next-delivery",
+    "what came back too often stays until somebody would get it",
+    "DLX-004",
+    field=LAVINMQ.format(976),
+)
+def limit_at_the_next_delivery(parts: Parts) -> None:
+    below = parts.queue
+
+    def keeps(self: Quorum, entry: Counted, failed: bool) -> bool:
+        Quorum.keeps(self, entry, failed)
+        return True
+
+    def drop(queue: Queue) -> None:
+        while queue.quorum is not None and queue.quorum.limit is not None and queue.ready:
+            entry = queue.ready.head()
+            if not isinstance(entry, Counted) or entry.failures <= queue.quorum.limit:
+                return
+            queue.die(queue.ready.pop(), "delivery_limit")
+
+    def serve(self: Queue) -> None:
+        if self.ring:
+            drop(self)
+        below.serve(self)
+
+    def get(self: Queue) -> Entry | None:
+        drop(self)
+        return below.get(self)
+
+    parts.override("quorum", keeps=keeps)
+    parts.override("queue", serve=serve, get=get)
 
 
 # -- again and again

@@ -10,6 +10,17 @@ from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import restock, stocked
 from conformance.drive.stage import Stage
 
+DEATH = [
+    ("count", "l", 1),
+    ("reason", "S", b"rejected"),
+    ("queue", "S", b"amqpconf.elsewhere"),
+    ("time", "T", 1_700_000_000),
+    ("exchange", "S", b""),
+    ("routing-keys", "A", [("S", b"amqpconf.elsewhere")]),
+]
+RECEIVED = ("x-death", "A", [("F", DEATH)])
+"""What a client publishes that sends a dead letter once more, with all its headers."""
+
 
 @rule("MODE-001")
 def test_an_unacked_message_is_nobody_elses(stage: Stage) -> None:
@@ -78,7 +89,7 @@ def test_an_ack_deletes(stage: Stage) -> None:
 @rule("MODE-005")
 def test_reject_and_nack_without_requeue_remove(stage: Stage) -> None:
     """Three removals, one of them of two messages, and one message left alone; without a dead letter queue and with;
-    and where the exchange for dead letters is not there."""
+    and where the exchange for dead letters is not there. And of what its publisher had got as a dead letter."""
     heir, nowhere = stage.queue(), stage.recorder.private_name()
     queues = stage.queue(), stage.queue({"x-dead-letter-exchange": "", "x-dead-letter-routing-key": heir})
     for queue in (*queues, stage.queue({"x-dead-letter-exchange": nowhere})):
@@ -92,6 +103,7 @@ def test_reject_and_nack_without_requeue_remove(stage: Stage) -> None:
         channel.close()
         stage.quiesce()
     _from_two_queues(stage, heir)
+    _reject_again(stage, queues[1])
 
 
 def _from_two_queues(stage: Stage, heir: str) -> None:
@@ -102,6 +114,16 @@ def _from_two_queues(stage: Stage, heir: str) -> None:
         restock(stage, queue, 2)
         stage.fetch(channel, queue, 2)
     channel.nack(0, multiple=True, requeue=False)
+    stage.barrier(channel)
+
+
+def _reject_again(stage: Stage, queue: str) -> None:
+    """A message with all the headers of a dead letter."""
+    channel = stage.channel()
+    channel.publish(queue, properties={"headers": [RECEIVED]})
+    stage.barrier(channel)
+    stage.fetch(channel, queue)
+    channel.reject(stage.fetch(channel, queue)[0], requeue=False)
     stage.barrier(channel)
 
 

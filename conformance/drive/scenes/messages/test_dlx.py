@@ -101,16 +101,24 @@ def _committed(stage: Stage, queue: str) -> None:
 
 @rule("DLX-002")
 def test_expired(stage: Stage) -> None:
-    """By its own time, and by that of the queue; several at once. One of each has properties of all kinds."""
+    """By its own time, and by that of the queue; several at once. One of each has properties of all kinds. And behind
+    one that lived on until it was taken."""
     if not _expires(stage):
         return
-    graves = stage.queue(), stage.queue()
+    graves = stage.queue(), stage.queue(), stage.queue()
     own, shared = stage.queue(_to(graves[0])), stage.queue(_to(graves[1], x_message_ttl=SHORT))
+    mixed, taker = stage.queue(_to(graves[2])), stage.channel()
     kinds: Sequence[dict[str, Any]] = ({}, {}, ODD)
     for properties in kinds:
         _sent(stage, own, **properties, expiration=str(SHORT))
         _sent(stage, shared, **properties)
-    wait(stage, ARRIVED)
+    _sent(stage, mixed)
+    _sent(stage, mixed, expiration=str(4 * SHORT))
+    tag = stage.get(taker, mixed)
+    if tag is not None:
+        taker.ack(tag)
+    stage.barrier(taker)
+    wait(stage, ARRIVED + 4 * SHORT / 1000)
     _look(stage, *graves, gets=4)
 
 

@@ -129,18 +129,21 @@ def _due(mortal: Mortal, steps: list[Step], graves: Graves) -> int:
 
 
 def _expired(mortal: Mortal, place: Place, graves: Graves) -> int:
-    """In its first queue, where nobody has taken it, and all live equally long, so that none stands in its way."""
+    """In its first queue, where nobody has taken it, and none stands in its way: those there live equally long, or have
+    been acknowledged."""
     others = [graves.messages.get(one) for one in place.came]
-    if (
-        mortal.seen
-        or LEVELS in place.arguments
-        or any(one is None or one.expiration != mortal.expiration for one in others)
-    ):
+    if mortal.seen or LEVELS in place.arguments:
         return 0
+    free = mortal.certain_ns
+    for one in others:
+        if one is None or (one.expiration != mortal.expiration and not (one.fate == ACKED and one.died_ns)):
+            return 0
+        if one.expiration != mortal.expiration:
+            free = max(free, one.died_ns)
     own = mortal.expiration or ""
     lives = [place.number(TTL), int(own) if own.isdecimal() else None]
     known = [life for life in lives if life is not None]
-    return mortal.certain_ns + min(known) * MILLISECOND if mortal.certain_ns and known else 0
+    return max(mortal.certain_ns + min(known) * MILLISECOND, free) if mortal.certain_ns and known else 0
 
 
 def _pushed(mortal: Mortal, place: Place, graves: Graves) -> int:

@@ -54,6 +54,8 @@ ONCE = entry("q", "rejected", 1)
 SIMPLE = two() + M1 + REJECTED + ASK + GOT
 OWN = two() + M1.replace("m1", "m1 expiration=100") + LATER + ASK
 EXPIRED = ("q", "expired")
+BEHIND = two() + M1 + M2.replace("m2", "m2 expiration=100") + TAKEN
+FREED = BEHIND + "2 > ack 1 \n @barrier 2 \n"
 KEPT = ["S", "100"]
 FULL = two(more="x-max-length=1") + M1 + M2 + LATER + ASK
 LIMITED = two("quorum", "x-delivery-limit=0") + M1 + TAKEN + "2 > reject 1 requeue \n @barrier 2 \n" + LATER + ASK
@@ -182,6 +184,7 @@ BROKEN = [
     ("DLX-001", two() + M1 + REJECTED + LATER + ASK + EMPTY),
     ("DLX-001", SIMPLE + dead(entry("q", "expired", 1))),
     ("DLX-002", OWN + EMPTY),
+    ("DLX-002", FREED + LATER + ASK + EMPTY),
     ("DLX-002", two(more="x-message-ttl=100") + M1 + LATER + ASK + EMPTY),
     ("DLX-001", COMMITTED + LATER + ASK + EMPTY),
     ("DLX-001", COMMITTED + ASK + GOT + dead(entry("q", "expired", 1))),
@@ -225,6 +228,8 @@ LAWFUL = {
     "another key takes the place of those in CC": RENAMED + LATER + ASK + EMPTY,
     "it has lived in two queues": LASTING.format(3.1) + AGED,
     "it has lived nearly as long in two queues": LASTING.format(2.75) + AGED,
+    "another stands before it": BEHIND + LATER + ASK + EMPTY,
+    "another stood before it a moment ago": FREED + ASK + EMPTY,
     "its channel was closed, once as is allowed": WALKED_OFF.replace("limit=0", "limit=1") + EMPTY,
     "its channel was closed too often": WALKED_OFF
     + GOT
