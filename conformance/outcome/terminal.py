@@ -28,6 +28,7 @@ WIDTH = 96
 _STEPS_SHOWN = 24
 _LEVELS = ("must", "should", "may", "observed")
 _WORST = (Verdict.BROKEN, Verdict.HARNESS_ERROR, Verdict.DEVIATES, Verdict.UNSEEN)
+COUNTED = ("judged", "characterised")
 OPEN, CLOSED, NOTHING = "GATE OPEN", "GATE CLOSED", "NOTHING BROKEN"
 UNCLEAR = "a lawful order of events also explains what was seen"
 _BROKEN = re.compile(r"(\S+) \((?:MUST|SHOULD)\) is broken")
@@ -69,11 +70,17 @@ def _broker(results: Results) -> str:
 
 
 def _counts(results: Results) -> str:
-    seen = Counter(rule.verdict for rule in results.rules if rule.status == "judged")
-    otherwise = sum(_otherwise(rule) for rule in results.rules if rule.status == "judged")
+    rules = _examined(results)
+    seen = Counter(rule.verdict for rule in rules)
+    otherwise = sum(map(_otherwise, rules))
     seen[Verdict.BROKEN] -= otherwise
     said = [f"{seen[verdict]} {verdict}" for verdict in _VERDICTS if seen[verdict]]
     return ", ".join(said + [f"{otherwise} unusual"] * bool(otherwise)) or "no rule was judged"
+
+
+def _examined(results: Results) -> list[RuleResult]:
+    """The rules that came to a verdict, about what the broker offers: those that the headline counts."""
+    return [rule for rule in results.rules if rule.status in COUNTED and rule.verdict != Verdict.NOT_OFFERED]
 
 
 def _otherwise(rule: RuleResult) -> bool:
@@ -185,7 +192,7 @@ class _Page:
 
     def _rule(self, rule: RuleResult) -> Iterator[str]:
         aside = "" if rule.selected else "  (not selected)"
-        aside += "" if rule.status in ("judged", "characterised") else f"  ({rule.status}: does not count yet)"
+        aside += "" if rule.status in COUNTED else f"  ({rule.status}: does not count yet)"
         style, verdict = _VERDICTS[Verdict(rule.verdict)], rule.verdict.upper()
         if _otherwise(rule):
             style, verdict, aside = "warn", "unusual", f"{aside}  (no source demands it: does not close the gate)"
@@ -277,12 +284,17 @@ def _overheard(results: Results) -> bool:
 
 
 def _judged(results: Results) -> str:
-    """How much was judged, and what else the catalogue has."""
+    """How much was judged, and what else the catalogue has. Of traffic that nobody provoked little is."""
     status = Counter(rule.status for rule in results.rules)
-    rest = {"characterised": "characterised", "planned": "planned, not judged yet", "not-judgeable": "not judged"}
+    status[Verdict.NOT_OFFERED] = sum(
+        rule.status in COUNTED and rule.verdict == Verdict.NOT_OFFERED for rule in results.rules
+    )
+    rest = {"not-offered": "not offered", "planned": "planned, not judged yet", "not-judgeable": "not judgeable"}
     also = ", ".join(f"{status[name]} {words}" for name, words in rest.items() if status[name])
     of = f" of the set {results.selection.set}" if results.selection.set else ""
-    return f"{count(status['judged'], 'rule')}{of} judged: {_counts(results)}{f'; also {also}' if also else ''}"
+    judged = "" if _overheard(results) else " judged"
+    rules = count(len(_examined(results)), "rule")
+    return f"{rules}{of}{judged}: {_counts(results)}{f'; also {also}' if also else ''}"
 
 
 def _reasons(said: Sequence[str]) -> list[str]:

@@ -26,7 +26,7 @@ from tools.suites.brokers import Played
 HERE = Path(__file__).parent
 FOLDER = HERE.parents[1] / "build" / "suites"
 TRIES = 3
-SUITE_WITHIN = 1500
+SUITE_WITHIN = 3600
 """Seconds for all tests of one library, once."""
 
 

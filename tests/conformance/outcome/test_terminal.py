@@ -117,6 +117,18 @@ def test_what_is_not_judged_is_said() -> None:
     assert "1 history, 2 events" in said
 
 
+def test_headline_and_counts_are_of_the_same_rules() -> None:
+    """What only describes a broker counts in both, and what it does not offer in neither."""
+    tells = replace(rule("TAG-004", "held", "observed"), status="characterised")
+    known = {"note": "A race.", "evidence": "issue 1"}
+    races = [replace(rule(name, "unseen", "must"), deviation=known) for name in ("ERR-008", "GET-002")]
+    absent = [rule("SAC-001", "not-offered", "must"), rule("SAC-002", "not-offered", "must")]
+    said = summary(results(rule("ACK-001", "held", "must"), tells, *races, *absent))
+    assert "It keeps 2 of 4 rules judged; 2 known races not seen." in said
+    assert "4 rules judged: 2 held, 2 unseen; also 2 not offered" in said
+    assert "keeps all 2 rules judged." in summary(results(rule("ACK-001", "held", "must"), tells, *absent))
+
+
 def test_a_planned_rule_that_is_seen_broken_stands_last_and_does_not_count() -> None:
     early = rule("CNF-002", "broken", "must", case("CNF-002", "m1 came back"))
     said = summary(replace(WRONG, rules=(early, *WRONG.rules)))
