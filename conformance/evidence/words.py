@@ -122,6 +122,12 @@ def count(number: int, one: str, many: str = "") -> str:
     return f"{f'{number:,}'.replace(',', ' ') if number else 'no'} {noun}"
 
 
+def series(words: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last
+
+
 def overheard(results: Mapping[str, Any]) -> bool:
     """Is it traffic that nobody provoked, a capture or what a proxy recorded? Then little of it could be judged."""
     return results["depth"] in ("capture", "recording")

@@ -31,6 +31,9 @@ _WORST = (Verdict.BROKEN, Verdict.HARNESS_ERROR, Verdict.DEVIATES, Verdict.UNSEE
 COUNTED = ("judged", "characterised")
 OPEN, CLOSED, NOTHING = "GATE OPEN", "GATE CLOSED", "NOTHING BROKEN"
 UNCLEAR = "a lawful order of events also explains what was seen"
+BY_WORD = "(--whole if that is not so)"
+"""How the reason of a doubt ends that a user can take away."""
+_WORD = re.compile(r"\(--whole[^)]*\)")
 _BROKEN = re.compile(r"(\S+) \((?:MUST|SHOULD)\) is broken")
 _ARROWS = {">": "→ ", "<": " ←"}
 _STYLES = {"bad": "1;31", "good": "1;32", "warn": "33", "dim": "2", "strong": "1"}
@@ -171,7 +174,7 @@ class _Page:
         reasons: dict[str, list[RuleResult]] = {}
         for rule in results.rules:
             if rule.verdict == Verdict.INCONCLUSIVE:
-                reasons.setdefault(whatever_number(rule.reason or UNCLEAR), []).append(rule)
+                reasons.setdefault(_alike(rule.reason or UNCLEAR), []).append(rule)
         for reason, rules in sorted(reasons.items(), key=lambda one: (-len(one[1]), one[0])):
             line = f"INCONCLUSIVE  {count(len(rules), 'rule')}: {reason}"
             yield from self._paragraph(line, "  ", "", ("warn", "INCONCLUSIVE"))
@@ -295,6 +298,14 @@ def _judged(results: Results) -> str:
     judged = "" if _overheard(results) else " judged"
     rules = count(len(_examined(results)), "rule")
     return f"{rules}{of}{judged}: {_counts(results)}{f'; also {also}' if also else ''}"
+
+
+def _alike(reason: str) -> str:
+    """The reason of a doubt, the same for one history and for several, whatever is said of the user's word."""
+    told = _WORD.search(reason)
+    if told is None:
+        return whatever_number(reason)
+    return whatever_number(reason.replace(told[0], BY_WORD)).replace(BY_WORD, told[0])
 
 
 def _reasons(said: Sequence[str]) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import IO
 
 import pytest
@@ -31,6 +31,10 @@ _TOLD = 12
 _RULE = re.compile(RULE_ID)
 TURN = "hunting.py::"
 """In the names of the checks that hunt."""
+MACHINE = "test_machines.py::"
+"""In the names of checks that play many histories. They come last, so what they take is guessed until one is done."""
+_SCENES = 10
+"""So many scenes take as long as a machine; at depth `ci` it is more, at `smoke` less."""
 _FEW = 5
 """Checks after which the time left can be guessed."""
 
@@ -44,7 +48,9 @@ class Follower:
         self.config: pytest.Config | None = None
         self.interrupted = False
         self._broken: set[str] = set()
-        self._done = self._failed = self._total = 0
+        self._done = self._failed = self._total = self._machines = 0
+        self._spent = {False: 0.0, True: 0.0}
+        self._played = {False: 0, True: 0}
         lively = stream.isatty() and not os.environ.get("CI") and os.environ.get("TERM") != "dumb"
         self._bar = _bar(stream) if lively else None
         self._task = self._bar.add_task("connecting", total=None, count="") if self._bar else None
@@ -57,11 +63,15 @@ class Follower:
             self._bar.start()
 
     def pytest_report_collectionfinish(self, items: list[pytest.Item]) -> None:
-        self._total, self._began = len(items), self._clock()
+        self._expect([str(getattr(item, "nodeid", "")) for item in items])
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
+        self._expect(ids)
+
+    def _expect(self, ids: Sequence[str]) -> None:
         self._total, self._began = len(ids), self._clock()
+        self._machines = sum(MACHINE in name for name in ids)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._failed += report.failed
@@ -70,6 +80,7 @@ class Follower:
         if report.when != "teardown":
             return
         self._done += 1
+        self._took(MACHINE in report.nodeid)
         if self.config is not None and TURN in report.nodeid:
             self._tell_turn(self.config)
             return
@@ -129,7 +140,21 @@ class Follower:
         missing = self._total - self._done
         if missing <= 0 or self._done < _FEW:
             return failed
-        return f"{failed}, {describe_seconds((self._clock() - self._began) / self._done * missing)} left"
+        return f"{failed}, {describe_seconds(self._left())} left"
+
+    def _took(self, machine: bool) -> None:
+        """A check is done, of one kind or the other: the time since the last one was its own."""
+        now = self._clock()
+        self._spent[machine] += now - self._began
+        self._played[machine] += 1
+        self._began = now
+
+    def _left(self) -> float:
+        """What the rest takes, each kind of check as long as those of its kind so far."""
+        scene = self._spent[False] / max(1, self._played[False])
+        machine = self._spent[True] / self._played[True] if self._played[True] else scene * _SCENES
+        machines = self._machines - self._played[True]
+        return (self._total - self._done - machines) * scene + machines * machine
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         self.interrupted = excinfo.type is KeyboardInterrupt

@@ -23,7 +23,7 @@ def usable(name: str, where: Place) -> Place:
         objects.installed(tables=True)
         objects.writable(where)
     except Unavailable as bad:
-        raise Refused(WRONG_USE, f"--{name} {str(bad).rstrip('.')}.") from None
+        raise Refused(WRONG_USE, f"--{name} {where}: {str(bad).rstrip('.')}.") from None
     return where
 
 

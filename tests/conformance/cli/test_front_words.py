@@ -44,6 +44,7 @@ sys.exit(code)
         ),
         (("run", "--mutant", "nope"), "no mutant is called 'nope'; did you mean "),
         (("trace", "check", "x", "--out", "ftp://host/out"), "ftp://host/out is not a directory of this machine"),
+        (("trace", "check", "x", "--port", "70000"), "70000 is not a port; there are 1 to 65535."),
         (("trace", "watch", "s3://bucket/in"), "s3://bucket/in is not a directory of this machine"),
         (("trace", "check", "x", "--out", "/proc/nowhere"), "--out /proc/nowhere: this directory cannot be created"),
     ],
@@ -92,6 +93,20 @@ def test_columns_are_obeyed(columns: str, expected: int, monkeypatch: pytest.Mon
     assert screen.width() == expected
     lines = explain.explain(rules.get("ACK-010"), screen.width()).splitlines()
     assert expected - 20 < max(map(len, lines)) <= expected
+
+
+@pytest.mark.parametrize("words", [("list",), ("mutants",)])
+def test_lists_are_wrapped_where_somebody_looks_and_whole_where_a_program_reads(
+    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    main([*words])
+    whole = capsys.readouterr().out
+    monkeypatch.setenv("COLUMNS", "60")
+    main([*words])
+    narrow = capsys.readouterr().out
+    assert max(map(len, narrow.splitlines())) <= 60 < max(map(len, whole.splitlines()))
+    assert sorted(narrow.replace(":", "").split()) == sorted(whole.replace(":", "").split())
 
 
 def test_mutants_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -168,6 +183,7 @@ def test_the_shell_completes_words(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "ACK-010" in completed["rule"]()
     assert "tags.start-at-zero" in completed["--mutant"]()
     assert "guides-1" in completed["--set"]()
+    assert completed["--depth"]() == ["smoke", "ci", "deep"]
     monkeypatch.setitem(sys.modules, "argcomplete", None)
     assert main(["schema"]) == 0
 

@@ -45,6 +45,23 @@ def test_a_line_tells_what_is_done_what_failed_and_how_long_it_will_take(clock: 
     ]
 
 
+def test_checks_that_play_many_histories_are_guessed_apart(clock: Clock) -> None:
+    """They come last: ninety scenes of a second tell little of ten machines of twenty."""
+    stream = io.StringIO()
+    follower = Follower(["run"], stream, clock)
+    names = [f"scenes/test_{n}.py::test" for n in range(90)] + [f"test_machines.py::test_{n}" for n in range(10)]
+    items: Any = [SimpleNamespace(nodeid=name) for name in names]
+    follower.pytest_report_collectionfinish(items)
+    for name in names:
+        clock.now += 20 if name.startswith("test_machines") else 1
+        report: Any = SimpleNamespace(when="teardown", failed=False, nodeid=name)
+        follower.pytest_runtest_logreport(report)
+    lines = stream.getvalue().splitlines()
+    assert "31 of 100 checks, about 3 min left" in lines
+    assert "92 of 100 checks, about 3 min left" in lines
+    assert "98 of 100 checks, about 40 s left" in lines
+
+
 def test_a_slow_run_is_not_silent_for_long(clock: Clock) -> None:
     lines = run(clock, 40, 12, 10.0)
     assert lines == ["4 of 40 checks", "8 of 40 checks, about 5 min left", "12 of 40 checks, about 5 min left"]
