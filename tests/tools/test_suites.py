@@ -27,14 +27,14 @@ def pair(ours: dict[str, str], theirs: dict[str, str]) -> page.Compared:
 
 
 @pytest.fixture
-def reasons(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
+def reasons(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
     """Reasons of this test."""
-    entries: list[dict[str, str]] = []
+    entries: list[dict[str, object]] = []
     monkeypatch.setattr(page, "reasons", lambda: entries)
     return entries
 
 
-def test_what_rabbitmq_passes_and_we_do_not_wants_a_reason(reasons: list[dict[str, str]]) -> None:
+def test_what_rabbitmq_passes_and_we_do_not_wants_a_reason(reasons: list[dict[str, object]]) -> None:
     found = [pair({"a": "failed", "b": "passed", "c": "failed"}, {"a": "passed", "b": "failed", "c": "failed"})]
     assert found[0].worse == ["a"]
     assert (found[0].better, found[0].neither) == (["b"], ["c"])
@@ -44,16 +44,22 @@ def test_what_rabbitmq_passes_and_we_do_not_wants_a_reason(reasons: list[dict[st
     assert "| pika | `a` | so |" in page.text(found)
 
 
-def test_a_test_that_we_did_not_run_is_none_that_we_pass(reasons: list[dict[str, str]]) -> None:
+def test_a_test_that_we_did_not_run_is_none_that_we_pass(reasons: list[dict[str, object]]) -> None:
     assert pair({}, {"a": "passed"}).worse == ["a"]
     assert pair({"a": "skipped"}, {"a": "passed"}).worse == ["a"]
     assert pair({"a": "passed"}, {}).better == []
 
 
-def test_a_reason_for_nothing_is_stale(reasons: list[dict[str, str]]) -> None:
+def test_a_reason_for_nothing_is_stale(reasons: list[dict[str, object]]) -> None:
     reasons.append({"library": "pika", "test": "a*", "why": "so"})
     (problem,) = page.problems([pair({"a": "passed"}, {"a": "passed"})])
     assert problem == "pika: a*: a reason for what does not differ"
+
+
+def test_a_race_need_not_show_itself(reasons: list[dict[str, object]]) -> None:
+    reasons.append({"library": "pika", "test": "a*", "why": "so", "race": True})
+    same = tally("reference", a="passed"), tally("RabbitMQ", a="passed")
+    assert page.problems([page.compared(*same)]) == []
 
 
 def test_the_page_is_made_of_what_was_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
