@@ -43,7 +43,7 @@ def arguments(added: argparse.ArgumentParser) -> None:
         "mutants",
         nargs="*",
         metavar="[list|hunt] [GLOB]",
-        help="list (default), or hunt, only these, e.g. 'settle.*'; a GLOB alone is hunted",
+        help="list (default), or hunt, only these, e.g. 'settle.*'; --seeds and -n hunt as well",
     )
     added.add_argument("--seeds", type=int, metavar="N", help="hunt with seeds 0 to N-1 (default: 5)")
     added.add_argument("--depth", choices=DEPTHS, default="ci", help="how much is generated (default: %(default)s)")
@@ -60,8 +60,8 @@ def run(options: argparse.Namespace) -> int:
         return _legal(options)
     verb, *globs = options.mutants if options.mutants[:1] in (["list"], ["hunt"]) else ["", *options.mutants]
     glob = ",".join(globs) or "*"
-    old = bool(globs) or options.seeds is not None or options.workers is not None
-    if verb == "list" or not (verb or old):
+    played = options.seeds is not None or options.workers is not None
+    if verb == "list" or not (verb or played):
         print(listing(glob, options.format))
         return GATE_OPEN
     seeds = 5 if options.seeds is None else options.seeds

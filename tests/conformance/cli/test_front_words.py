@@ -113,6 +113,8 @@ def test_mutants_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["mutants"]) == 0
     said = capsys.readouterr().out
     assert all(name in said for name in MUTANTS)
+    assert main(["mutants", "tags.*"]) == 0
+    assert "tags.start-at-zero" in capsys.readouterr().out
     assert main(["mutants", "list", "tags.*", "--format", "json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert {row["name"] for row in rows} == {name for name in MUTANTS if name.startswith("tags.")}
@@ -124,7 +126,7 @@ def test_mutants_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (("hunt",), "*", 5),
         (("hunt", "tags.*"), "tags.*", 5),
-        (("tags.*",), "tags.*", 5),
+        (("tags.*", "-n", "1"), "tags.*", 5),
         (("--seeds", "2"), "*", 2),
         (("hunt", "tags.*", "routes.*", "--seeds", "1"), "tags.*,routes.*", 1),
     ],
