@@ -24,6 +24,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from conformance.evidence.words import series
+
 Place = Path | str
 """A path, or the address of an object as text."""
 
@@ -73,9 +75,7 @@ def installed(*, tables: bool = False) -> None:
     needed = ["obstore", *(["deltalake", "pyarrow"] if tables else [])]
     missing = [name for name in needed if find_spec(name) is None]
     if missing:
-        raise Unavailable(
-            f"addresses of object stores need {' and '.join(missing)}: pip install 'amqp-conformance[objects]'"
-        )
+        raise Unavailable(f"Object stores need {series(missing)}: pip install 'amqp-conformance[objects]'")
 
 
 # -- taking

@@ -31,8 +31,9 @@ def explain(rule: Rule, width: int = WIDTH) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def listing(rules: Sequence[Rule]) -> str:
-    """One line per rule, under the titles of their families, with a count of what is judged at the end."""
+def listing(rules: Sequence[Rule], width: int = 1 << 16) -> str:
+    """One line per rule, under the titles of their families, with a count of what is judged at the end; longer ones
+    are wrapped."""
     lines: list[str] = []
     family = ""
     for rule in rules:
@@ -40,7 +41,8 @@ def listing(rules: Sequence[Rule]) -> str:
             family = rule.family
             lines += ["", f"{family} · {FAMILIES[family].title}"]
         status = "" if rule.breakable else f"  [{rule.status}]"
-        lines.append(f"  {rule.id:<9} {rule.level:<9} {rule.title}{status}")
+        line = f"  {rule.id:<9} {rule.level:<9} {rule.title}{status}"
+        lines += textwrap.wrap(line, max(width, 40), subsequent_indent=" " * 22, break_on_hyphens=False)
     return "\n".join([*lines[1:], "", tally(rules)]) + "\n"
 
 

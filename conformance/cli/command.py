@@ -83,7 +83,7 @@ def _run(words: list[str]) -> int:
 def _failed(fault: Exception) -> int:
     """What went wrong that nobody expected, in a paragraph."""
     if isinstance(fault, OSError) and fault.errno in FULL:
-        complain(f"The disk is full: {fault.filename or 'nothing more'} could not be written.")
+        complain(f"The disk is full: {fault.filename or 'what was to be kept'} could not be written.")
         return WRONG_USE
     at = fault.__traceback__
     while at is not None and at.tb_next is not None:

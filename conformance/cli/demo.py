@@ -51,6 +51,8 @@ def show(wanted: DemoOptions) -> int:
     )
     if outcome.results is None:
         raise Refused(outcome.code, grief(outcome))
+    if outcome.unwritten:
+        raise Refused(outcome.code, outcome.unwritten)
     page = next(path for path in outcome.written if path.name == "index.html")
     print(page)
     if wanted.opened:

@@ -12,9 +12,11 @@ import argparse
 import json
 import secrets
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from typing import Any
 
 from codec import methods as m
@@ -26,7 +28,7 @@ from conformance.drive.drivers.raw import RawConnection
 from conformance.drive.drivers.target import BadUrl, Target
 from conformance.history.events import Event
 from conformance.outcome import short_timeout
-from conformance.outcome.screen import colored
+from conformance.outcome.screen import ENDLESS, colored, line_width
 from conformance.outcome.terminal import painter
 from conformance.session import brokers
 from conformance.session.exits import GATE_OPEN, UNREACHABLE, WRONG_USE, Refused
@@ -49,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     if options.format == "json":
         print(json.dumps(diagnosis.plain(), indent=1))
     else:
-        print(format_diagnosis(diagnosis, painter(colored(sys.stdout))), end="")
+        print(format_diagnosis(diagnosis, painter(colored(sys.stdout)), line_width()), end="")
     return UNREACHABLE if diagnosis.failed else GATE_OPEN
 
 
@@ -185,17 +187,31 @@ class _Patient:
         )
 
 
-def format_diagnosis(diagnosis: Diagnosis, paint: Callable[[str, str], str]) -> str:
+def format_diagnosis(diagnosis: Diagnosis, paint: Callable[[str, str], str], columns: int = ENDLESS) -> str:
     """The diagnosis as text."""
     lines = [diagnosis.url]
     lines += [f"  {paint('good', 'ok')}    {layer}" for layer in diagnosis.passed]
     if diagnosis.failed:
-        lines += [f"  {paint('bad', 'FAIL')}  {diagnosis.failed}", "", diagnosis.message]
+        lines += [f"  {paint('bad', 'FAIL')}  {diagnosis.failed}", "", *_wrapped(diagnosis.message, columns, "", "")]
     else:
-        lines += ["", *(f"  {name:<13}{value}" for name, value in _facts(diagnosis))]
-        lines += ["", *(f"  {line}" for line in diagnosis.offers)]
-        lines += ["", *(f"  {line}" for line in diagnosis.advice)] if diagnosis.advice else []
+        facts = (_wrapped(value, columns, f"  {name:<13}", " " * 15) for name, value in _facts(diagnosis))
+        lines += ["", *chain.from_iterable(facts), ""]
+        lines += [part for line in diagnosis.offers for part in _wrapped(line, columns, "  ", "  ")]
+        lines += [""] if diagnosis.advice else []
+        lines += [part for line in diagnosis.advice for part in _advised(line, columns)]
     return "\n".join(lines) + "\n"
+
+
+def _wrapped(text: str, columns: int, first: str, indent: str) -> list[str]:
+    return textwrap.wrap(
+        text, columns, initial_indent=first, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _advised(line: str, columns: int) -> list[str]:
+    """What is to be typed stays in one piece."""
+    typed = line.startswith(" ") or "amqp-conformance " in line
+    return [f"  {line}"] if typed else _wrapped(line, columns, "  ", "  ")
 
 
 def _facts(diagnosis: Diagnosis) -> list[tuple[str, str]]:

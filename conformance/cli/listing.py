@@ -7,6 +7,7 @@ import textwrap
 
 from conformance.catalogue import explain, rules, sets
 from conformance.cli.parsing import completed, printed
+from conformance.outcome.screen import line_width
 from conformance.session.exits import GATE_OPEN, WRONG_USE, Refused
 from conformance.session.options import LEVELS
 
@@ -32,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     if options.format == "json":
         print(explain.as_json(chosen), end="")
     else:
-        print("".join(map(_about, sets.named(options.set))) + explain.listing(chosen), end="")
+        print("".join(map(_about, sets.named(options.set))) + explain.listing(chosen, line_width()), end="")
     return GATE_OPEN
 
 

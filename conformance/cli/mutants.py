@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -18,6 +19,7 @@ from conformance.campaigns.detection import FOLDER, Campaign
 from conformance.cli.parsing import printed, workers
 from conformance.drive.run.size import DEPTHS
 from conformance.evidence.words import count
+from conformance.outcome.screen import line_width
 from conformance.session.exits import GATE_CLOSED, GATE_OPEN, WRONG_USE, Refused
 from reference_broker.mutants import MUTANTS, near
 from reference_broker.mutants.kinds import Mutant
@@ -41,7 +43,7 @@ def arguments(added: argparse.ArgumentParser) -> None:
         "mutants",
         nargs="*",
         metavar="[list|hunt] [GLOB]",
-        help="list (default), or hunt, only these, e.g. 'settle.*'; a GLOB alone is hunted",
+        help="list (default), or hunt, only these, e.g. 'settle.*'; --seeds and -n hunt as well",
     )
     added.add_argument("--seeds", type=int, metavar="N", help="hunt with seeds 0 to N-1 (default: 5)")
     added.add_argument("--depth", choices=DEPTHS, default="ci", help="how much is generated (default: %(default)s)")
@@ -58,8 +60,8 @@ def run(options: argparse.Namespace) -> int:
         return _legal(options)
     verb, *globs = options.mutants if options.mutants[:1] in (["list"], ["hunt"]) else ["", *options.mutants]
     glob = ",".join(globs) or "*"
-    old = bool(globs) or options.seeds is not None or options.workers is not None
-    if verb == "list" or not (verb or old):
+    played = options.seeds is not None or options.workers is not None
+    if verb == "list" or not (verb or played):
         print(listing(glob, options.format))
         return GATE_OPEN
     seeds = 5 if options.seeds is None else options.seeds
@@ -97,10 +99,25 @@ def listing(glob: str, format: str) -> str:
     if format == "json":
         rows = [{"name": one.name, "says": one.says, "rules": list(one.rules), "field": one.field} for one in found]
         return json.dumps(rows, indent=1, ensure_ascii=False)
-    lines = [f"{one.name:<44} {', '.join(one.rules):<24} {one.says}" for one in found]
-    return "\n".join(
-        [*lines, "", f"{count(len(found), 'mutant')}; amqp-conformance mutants hunt [GLOB] measures which are found."]
+    columns = line_width()
+    lines = [line for one in found for line in _row(one, columns)]
+    told = f"{count(len(found), 'mutant')}; amqp-conformance mutants hunt [GLOB] measures which are found."
+    return "\n".join([*lines, "", *textwrap.wrap(told, columns, break_on_hyphens=False)])
+
+
+def _row(one: Mutant, columns: int) -> list[str]:
+    """Its columns in a line where the terminal is wide enough; else what is wrong with it below its name."""
+    line = f"{one.name:<44} {', '.join(one.rules):<24} {one.says}"
+    if len(line) <= columns:
+        return [line]
+    below = textwrap.wrap(
+        f"{', '.join(one.rules)}: {one.says}",
+        columns,
+        initial_indent="    ",
+        subsequent_indent="    ",
+        break_on_hyphens=False,
     )
+    return [one.name, *below]
 
 
 def keep(document: dict[str, Any], folder: Path) -> None:

@@ -33,6 +33,13 @@ def printed(added: argparse.ArgumentParser, about: str) -> None:
     added.add_argument("--format", choices=("text", "json"), default="text", help=about)
 
 
+def port(said: str) -> int:
+    """The number of a port, as argparse takes it."""
+    if said.isdecimal() and 0 < int(said) < 1 << 16:
+        return int(said)
+    raise argparse.ArgumentTypeError(f"{said} is not a port; there are 1 to 65535")
+
+
 def workers(said: str | None) -> str | None:
     """A number of processes, or 'auto'. Raises Refused."""
     if said is None or said == "auto" or (said.isdecimal() and said != "0"):
@@ -42,7 +49,7 @@ def workers(said: str | None) -> str | None:
 
 def completed(action: argparse.Action) -> None:
     """What a shell may complete here, where argcomplete asks for it."""
-    known = {"rule": _rules, "rules": _rules, "mutant": _mutants, "profile": _profiles, "set": _sets}
+    known = {"rule": _rules, "rules": _rules, "mutant": _mutants, "profile": _profiles, "set": _sets, "depth": _depths}
     if action.dest in known:
         action.completer = known[action.dest]  # type: ignore[attr-defined]
 
@@ -57,6 +64,12 @@ def _mutants(**_: object) -> list[str]:
     from reference_broker.mutants import MUTANTS
 
     return list(MUTANTS)
+
+
+def _depths(**_: object) -> list[str]:
+    from conformance.drive.run.size import DEPTHS
+
+    return list(DEPTHS)
 
 
 def _sets(**_: object) -> list[str]:

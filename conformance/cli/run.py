@@ -76,6 +76,8 @@ def examined(options: argparse.Namespace, workers: str | None, *more: str, hunts
     for path in outcome.written:
         if path.suffix == ".html":
             print(f"{'report' if path.stem == 'index' else path.stem}: {path}", file=sys.stderr)
+    if outcome.unwritten:
+        complain(outcome.unwritten)
     return outcome.code
 
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from conformance.cli.parsing import Parser, printed
+from conformance.cli.parsing import Parser, port, printed
 from conformance.outcome.screen import complain
 from conformance.session.places import local
 from conformance.trace.elsewhere import anywhere, readable, usable
@@ -58,7 +58,7 @@ def _check(added: argparse.ArgumentParser) -> None:
     )
     added.add_argument(
         "--port",
-        type=int,
+        type=port,
         action="append",
         default=[],
         metavar="N",

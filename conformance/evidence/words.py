@@ -102,7 +102,7 @@ class Share:
 
 def share(level: str, rules: Sequence[Mapping[str, Any]]) -> Share:
     """The share of a level. Under-tested, inconclusive and deviating rules count as not held."""
-    counted = [rule for rule in rules if rule["level"] == level and judged(rule) and rule["verdict"] != "not-offered"]
+    counted = [rule for rule in rules if rule["level"] == level and examined(rule)]
     return Share(level, sum(rule["verdict"] == "held" for rule in counted), len(counted))
 
 
@@ -111,10 +111,21 @@ def judged(rule: Mapping[str, Any]) -> bool:
     return rule["verdict"] not in SILENT
 
 
+def examined(rule: Mapping[str, Any]) -> bool:
+    """Was it judged on something that the broker offers?"""
+    return judged(rule) and rule["verdict"] != "not-offered"
+
+
 def count(number: int, one: str, many: str = "") -> str:
     """`3 rules`, `1 rule`, `no rules`."""
     noun = one if number == 1 else many or one + "s"
     return f"{f'{number:,}'.replace(',', ' ') if number else 'no'} {noun}"
+
+
+def series(words: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def overheard(results: Mapping[str, Any]) -> bool:
@@ -124,7 +135,7 @@ def overheard(results: Mapping[str, Any]) -> bool:
 
 def could(results: Mapping[str, Any]) -> str:
     """Of traffic that nobody provoked: against how much of the catalogue it could be held."""
-    rules = [rule for rule in results["rules"] if rule["status"] == "judged" and rule["verdict"] != "not-offered"]
+    rules = [rule for rule in results["rules"] if examined(rule)]
     clear = sum(rule["verdict"] in ("held", "broken", "deviates", "unseen") for rule in rules)
     return f"{clear} of {count(len(rules), 'rule')} could be judged"
 
@@ -133,9 +144,9 @@ def headline(results: Mapping[str, Any]) -> tuple[str, str]:
     """The verdict on the broker in two sentences; the second is what is wrong, and may be empty."""
     results = results_for_display(results)
     name = results["broker"]["name"]
-    rules = [rule for rule in results["rules"] if judged(rule)]
+    rules = [rule for rule in results["rules"] if examined(rule)]
     tally = {verdict: sum(rule["verdict"] == verdict for rule in rules) for verdict in SIGNS}
-    offered = len(rules) - tally["not-offered"]
+    offered = len(rules)
     is_open = bool(results["gate"]["open"])
     if not offered:
         return f"{name} was not judged.", "No rule was selected that this broker offers."
@@ -176,15 +187,15 @@ def _with(others: Sequence[str]) -> str:
 
 
 def _rest(tally: Mapping[str, int], offered: int) -> str:
-    counted = {"deviates": ("known deviation", ""), "unseen": ("known race", " not seen")}
-    called = {
+    counted = {"deviates": ("known deviation", ""), "unseen": ("known race not seen", "known races not seen")}
+    names = {
         "differs": "unusual",
         "under-tested": "under-tested",
         "inconclusive": "inconclusive",
         "harness-error": "without verdict",
     }
-    parts = [f"{count(tally[key], noun)}{more}" for key, (noun, more) in counted.items() if tally[key]]
-    parts += [f"{tally[key]} {word}" for key, word in called.items() if tally[key]]
+    parts = [count(tally[key], *words) for key, words in counted.items() if tally[key]]
+    parts += [f"{tally[key]} {word}" for key, word in names.items() if tally[key]]
     return f"It keeps {tally['held']} of {count(offered, 'rule')} judged; {', '.join(parts)}."
 
 

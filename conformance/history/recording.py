@@ -114,9 +114,16 @@ class RecordingWriter:
     def flush(self) -> None:
         """Everything taken down so far is handed to the operating system."""
         if self._block:
-            self._file.write("".join(self._block).encode())
+            octets = "".join(self._block).encode()
+            while octets:  # a disk that is nearly full takes a part
+                octets = octets[self._file.write(octets) :]
             self.rows += len(self._block)
             self._block.clear()
+
+    def abandon(self) -> None:
+        """Let go of the file, and of what could not be written to it."""
+        self._block.clear()
+        self._file.close()
 
     def close(self) -> None:
         """Flush, and let go of the file. May be called again."""

@@ -6,6 +6,7 @@ Where a CI job has a summary page (GITHUB_STEP_SUMMARY), the summary is added to
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -22,6 +23,7 @@ TRUST = Path("build") / "trust.json"
 PREVIOUS = "previous"
 SUMMARY_ROOM = 900_000
 """Octets of a job's summary page; the service refuses more than a mebibyte."""
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def deliver(results: Results, directory: Path | None, kept: Path | None = None) -> list[Path]:
@@ -44,6 +46,12 @@ def _report(results: Results, text: str, directory: Path, runs: Sequence[Mapping
     written = [_written(directory / name, content) for name, content in files.items()]
     add_to_job_summary(str(files["summary.md"]), os.environ)
     return written
+
+
+def unwritten(fault: OSError) -> str:
+    """Why the report is not whole, in a sentence: the run was not in vain, for its verdict is told all the same."""
+    why = "the disk is full" if fault.errno in FULL else fault.strerror or str(fault)
+    return f"The report is not complete: {fault.filename or 'it'} could not be written ({why})."
 
 
 def previous(path: Path, run: str) -> dict[str, Any] | None:
@@ -79,5 +87,8 @@ def _results(path: Path) -> dict[str, Any] | None:
 
 def _written(path: Path, content: str | bytes) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+    try:
+        path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+    except OSError as fault:  # a write that fails does not say to which file
+        raise OSError(fault.errno, fault.strerror, str(path)) from None
     return path

@@ -8,6 +8,7 @@ import sys
 import textwrap
 from typing import IO
 
+ENDLESS = 1 << 16
 WIDEST = 110
 """Columns: nobody wants to read a longer line from end to end."""
 
@@ -24,6 +25,11 @@ def width() -> int:
     """That of the terminal, up to a limit; or what COLUMNS says."""
     columns = shutil.get_terminal_size((100, 24)).columns
     return columns if os.environ.get("COLUMNS", "").isdecimal() else min(columns, WIDEST)
+
+
+def line_width() -> int:
+    """Of what is a line for programs as well: only a terminal, or COLUMNS, asks that it be wrapped."""
+    return width() if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal() else ENDLESS
 
 
 def colored(stream: IO[str]) -> bool:

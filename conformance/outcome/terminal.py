@@ -28,8 +28,12 @@ WIDTH = 96
 _STEPS_SHOWN = 24
 _LEVELS = ("must", "should", "may", "observed")
 _WORST = (Verdict.BROKEN, Verdict.HARNESS_ERROR, Verdict.DEVIATES, Verdict.UNSEEN)
+COUNTED = ("judged", "characterised")
 OPEN, CLOSED, NOTHING = "GATE OPEN", "GATE CLOSED", "NOTHING BROKEN"
 UNCLEAR = "a lawful order of events also explains what was seen"
+BY_WORD = "(--whole if that is not so)"
+"""How the reason of a doubt ends that a user can take away."""
+_WORD = re.compile(r"\(--whole[^)]*\)")
 _BROKEN = re.compile(r"(\S+) \((?:MUST|SHOULD)\) is broken")
 _ARROWS = {">": "→ ", "<": " ←"}
 _STYLES = {"bad": "1;31", "good": "1;32", "warn": "33", "dim": "2", "strong": "1"}
@@ -69,11 +73,17 @@ def _broker(results: Results) -> str:
 
 
 def _counts(results: Results) -> str:
-    seen = Counter(rule.verdict for rule in results.rules if rule.status == "judged")
-    otherwise = sum(_otherwise(rule) for rule in results.rules if rule.status == "judged")
+    rules = _examined(results)
+    seen = Counter(rule.verdict for rule in rules)
+    otherwise = sum(map(_otherwise, rules))
     seen[Verdict.BROKEN] -= otherwise
     said = [f"{seen[verdict]} {verdict}" for verdict in _VERDICTS if seen[verdict]]
     return ", ".join(said + [f"{otherwise} unusual"] * bool(otherwise)) or "no rule was judged"
+
+
+def _examined(results: Results) -> list[RuleResult]:
+    """The rules that came to a verdict, about what the broker offers: those that the headline counts."""
+    return [rule for rule in results.rules if rule.status in COUNTED and rule.verdict != Verdict.NOT_OFFERED]
 
 
 def _otherwise(rule: RuleResult) -> bool:
@@ -167,7 +177,7 @@ class _Page:
         reasons: dict[str, list[RuleResult]] = {}
         for rule in results.rules:
             if rule.verdict == Verdict.INCONCLUSIVE:
-                reasons.setdefault(whatever_number(rule.reason or UNCLEAR), []).append(rule)
+                reasons.setdefault(_alike(rule.reason or UNCLEAR), []).append(rule)
         for reason, rules in sorted(reasons.items(), key=lambda one: (-len(one[1]), one[0])):
             line = f"INCONCLUSIVE  {count(len(rules), 'rule')}: {reason}"
             yield from self._paragraph(line, "  ", "", ("warn", "INCONCLUSIVE"))
@@ -188,7 +198,7 @@ class _Page:
 
     def _rule(self, rule: RuleResult) -> Iterator[str]:
         aside = "" if rule.selected else "  (not selected)"
-        aside += "" if rule.status in ("judged", "characterised") else f"  ({rule.status}: does not count yet)"
+        aside += "" if rule.status in COUNTED else f"  ({rule.status}: does not count yet)"
         style, verdict = _VERDICTS[Verdict(rule.verdict)], rule.verdict.upper()
         if _otherwise(rule):
             style, verdict, aside = "warn", "unusual", f"{aside}  (no source demands it: does not close the gate)"
@@ -280,12 +290,25 @@ def _overheard(results: Results) -> bool:
 
 
 def _judged(results: Results) -> str:
-    """How much was judged, and what else the catalogue has."""
+    """How much was judged, and what else the catalogue has. Of traffic that nobody provoked little is."""
     status = Counter(rule.status for rule in results.rules)
-    rest = {"characterised": "characterised", "planned": "planned, not judged yet", "not-judgeable": "not judged"}
+    status[Verdict.NOT_OFFERED] = sum(
+        rule.status in COUNTED and rule.verdict == Verdict.NOT_OFFERED for rule in results.rules
+    )
+    rest = {"not-offered": "not offered", "planned": "planned, not judged yet", "not-judgeable": "not judgeable"}
     also = ", ".join(f"{status[name]} {words}" for name, words in rest.items() if status[name])
     of = f" of the set {results.selection.set}" if results.selection.set else ""
-    return f"{count(status['judged'], 'rule')}{of} judged: {_counts(results)}{f'; also {also}' if also else ''}"
+    judged = "" if _overheard(results) else " judged"
+    rules = count(len(_examined(results)), "rule")
+    return f"{rules}{of}{judged}: {_counts(results)}{f'; also {also}' if also else ''}"
+
+
+def _alike(reason: str) -> str:
+    """The reason of a doubt, the same for one history and for several, whatever is said of the user's word."""
+    told = _WORD.search(reason)
+    if told is None:
+        return whatever_number(reason)
+    return whatever_number(reason.replace(told[0], BY_WORD)).replace(BY_WORD, told[0])
 
 
 def _reasons(said: Sequence[str]) -> list[str]:

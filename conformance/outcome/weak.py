@@ -20,8 +20,9 @@ _SILENT = (Verdict.NOT_OFFERED, Verdict.PLANNED, Verdict.NOT_JUDGEABLE)
 _NAMED = 8
 
 
-def warnings(rules: Sequence[RuleResult], *, admin: bool, step: float) -> list[str]:
-    """What a reader must know of this run. `admin`: was there a management API; `step`: see `ticket.Clocks`."""
+def warnings(rules: Sequence[RuleResult], *, admin: bool, step: float, complete: bool = True) -> list[str]:
+    """What a reader must know of this run. `admin`: was there a management API; `step`: see `ticket.Clocks`. Of a run
+    that was not `complete` nobody asks why it examined little."""
     said = [] if admin else _without_admin(rules)
     if abs(step) > STEP:
         said.append(
@@ -33,7 +34,7 @@ def warnings(rules: Sequence[RuleResult], *, admin: bool, step: float) -> list[s
     if timed:
         said.append(f"{', '.join(timed)}: {NEEDED}, {ASK_FOR}")
     bare = [rule.id for rule in little if rule.level != "must" and rule.id not in timed]
-    if bare:
+    if bare and complete:
         more = f" and {len(bare) - _NAMED} more" if len(bare) > _NAMED else ""
         said.append(
             f"under-tested: {', '.join(bare[:_NAMED])}{more}, exercised too rarely to judge. "

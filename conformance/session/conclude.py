@@ -52,6 +52,7 @@ def conclude(
         results.rules,
         admin=options.admin is not None or options.url is None,
         step=began.step(Clocks.now()) if began else 0.0,
+        complete=complete,
     )
     return replace(
         results, gate=replace(results.gate, warnings=(*results.gate.warnings, *weak, *sets.drafts(options.set)))

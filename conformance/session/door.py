@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 from conformance.outcome.ledger import PROPERTY, Ledger, Trouble
-from conformance.session.exits import HARNESS_ERROR, INTERRUPTED, Refused
+from conformance.session.exits import GATE_CLOSED, GATE_OPEN, HARNESS_ERROR, INTERRUPTED, WRONG_USE, Refused
 from conformance.session.interrupts import heard, once
 from conformance.session.options import Options
 from conformance.session.ticket import Clocks, Ticket
@@ -58,6 +58,7 @@ class Door:
         self._began = Clocks.now()
         self.results: Results | None = None
         self.written: list[Path] = []
+        self.unwritten = ""
         self.refused: Refused | None = None
         self._options: Options | None = None
         self._session: Session | None = None
@@ -207,7 +208,9 @@ class Door:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        refused = getattr(node, "workeroutput", {}).get("amqp_refused")
+        said = getattr(node, "workeroutput", {})
+        self.unwritten = self.unwritten or said.get("amqp_unwritten", "")
+        refused = said.get("amqp_refused")
         if refused:
             self._ours = True
             self.stop(Refused(*refused))
@@ -218,6 +221,7 @@ class Door:
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, None, None]:
         """Inside, fixtures are torn down and workers stop; then this process lets go of its broker."""
         interrupted = session.exitstatus == pytest.ExitCode.INTERRUPTED
+        self._flush()
         if self._ours and self._input is not None and interrupted:
             self._config.workeroutput[ENTRIES] = self.ledger.packed()  # type: ignore[attr-defined]
         if self._input is None and interrupted:
@@ -230,6 +234,13 @@ class Door:
         finally:
             if self._session is not None:
                 self._session.close()
+
+    def _flush(self) -> None:
+        """The recording, and whether it is whole; a worker tells its controller."""
+        told = self._session.unwritten() if self._session else ""
+        self.unwritten = self.unwritten or told
+        if told and self._input is not None:
+            self._config.workeroutput["amqp_unwritten"] = told  # type: ignore[attr-defined]
 
     def _conclude(self, session: pytest.Session) -> None:
         if self._broken_collection:
@@ -254,15 +265,25 @@ class Door:
         elif session.exitstatus == pytest.ExitCode.INTERRUPTED and code in (0, 1):
             code = INTERRUPTED
         session.exitstatus = code or int(self._others_failed)
+        try:
+            self._deliver(self.results)
+        except OSError as fault:
+            from conformance.outcome.deliver import unwritten
+
+            self.unwritten = unwritten(fault)
+        if self.unwritten and code in (GATE_OPEN, GATE_CLOSED):
+            session.exitstatus = WRONG_USE
+
+    def _deliver(self, results: Results) -> None:
         if self.options.report is not None or self.options.history is not None:
             from conformance.outcome.deliver import deliver
 
-            self.written = deliver(self.results, self.options.report, self.options.history)
+            self.written = deliver(results, self.options.report, self.options.history)
         if self._allure:
             from conformance.outcome.allured import replace_checks
             from conformance.outcome.results import to_json
 
-            replace_checks(Path(self._allure), json.loads(to_json(self.results)))
+            replace_checks(Path(self._allure), json.loads(to_json(results)))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self.results is None:
@@ -274,6 +295,8 @@ class Door:
         terminalreporter.write(summary(self.results, color=color, verbose=verbose))
         for path in self.written[1:2]:
             terminalreporter.write_line(f"report: {path}")
+        if self.unwritten:
+            terminalreporter.write_line(self.unwritten)
 
 
 def _put_last(items: list[pytest.Item], *, revived: bool) -> None:

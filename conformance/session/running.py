@@ -38,6 +38,7 @@ class Outcome:
         self.code, self.output = code, output
         self.results: Results | None = door.results if door else None
         self.written: list[Path] = door.written if door else []
+        self.unwritten = door.unwritten if door else ""
         self.refusal = door.refused.message if door and door.refused else None
 
 

@@ -39,6 +39,7 @@ from conformance.outcome.reach import Reach
 from conformance.session import beforehand, brokers
 from conformance.session.exits import UNREACHABLE, WRONG_USE, Refused
 from conformance.session.hunting import Hunt
+from conformance.session.keeping import Keeping
 from conformance.session.options import Options
 from conformance.session.ticket import Ticket
 from conformance.session.vitals import Vitals
@@ -90,6 +91,7 @@ class Session:
     _stack: ExitStack = field(default_factory=ExitStack)
     _opened: Opened | None = None
     _refused: Refused | None = None
+    _keeping: Keeping | None = None
 
     def opened(self) -> Opened:
         """The broker and all that goes with it; the same refusal again when it was refused before."""
@@ -102,6 +104,10 @@ class Session:
                 self._refused = refused
                 raise
         return self._opened
+
+    def unwritten(self) -> str:
+        """Why the recording of this process is not whole, in a sentence."""
+        return self._keeping.unwritten() if self._keeping else ""
 
     def close(self) -> None:
         self._stack.close()
@@ -234,7 +240,9 @@ class Session:
             "refused": dict(profile.refused),
             "selection": asdict(self.options.selection),
         }
-        return self._stack.enter_context(RecordingWriter(self.options.recording, header, self.worker)).write
+        writer = self._stack.enter_context(RecordingWriter(self.options.recording, header, self.worker))
+        self._keeping = Keeping(writer)
+        return self._keeping
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,10 @@ def check(wanted: CheckOptions) -> int:
     """Judge, write everything to `out`, print a summary; the exit code."""
     known = _known(wanted)
     with Stages(STAGES, sys.stderr) as stages, _refusing():
+        if wanted.distributed:
+            from reports.pipeline.session import installed
+
+            installed()
         stages("reading", 0, 0)
         from conformance.trace.results import Told
         from reports.pipeline.inputs import gather

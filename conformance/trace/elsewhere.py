@@ -21,6 +21,9 @@ def usable(name: str, where: Place) -> Place:
         return writable(name, where)
     try:
         objects.installed(tables=True)
+    except Unavailable as bad:
+        raise Refused(WRONG_USE, f"--{name} {where}: {bad}.") from None
+    try:
         objects.writable(where)
     except Unavailable as bad:
         raise Refused(WRONG_USE, f"--{name} {str(bad).rstrip('.')}.") from None

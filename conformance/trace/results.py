@@ -25,6 +25,7 @@ from conformance.outcome.assemble import Frame, build
 from conformance.outcome.gate import Known
 from conformance.outcome.ledger import PROPERTY, Broker, Entry, Ledger, Witness, encode
 from conformance.outcome.results import Results, Selection
+from conformance.outcome.terminal import BY_WORD
 from conformance.trace.slices import Cut, Wanted
 from reports.judging.gold import DOUBT, EXERCISED, MET, REPORT
 from reports.judging.tables import offer
@@ -32,6 +33,12 @@ from reports.judging.tables import offer
 EVERYTHING = Selection("may", "*", strict=False)
 KINDS_SHOWN = 24
 """Kinds of findings of one rule of which an exchange is cut out."""
+
+IN_SPITE = (
+    "(--whole ends where a connection is not seen from its beginning to its end, or an exchange is used that is not "
+    "declared there)"
+)
+"""Why clients may be unseen although the user gave his word: what is told in the place of advice to give it."""
 
 NUMBERS, LISTS = r"\S*\d\S*", "#(?:(?:,| and|) #)+"
 
@@ -65,6 +72,10 @@ class Told:
     words: Sequence[str]
     paths: Sequence[str]
     known: Known | None = None
+
+    def doubt(self, why: str) -> str:
+        """The reason of a doubt, for somebody who gave these words."""
+        return why.replace(BY_WORD, IN_SPITE) if "--whole" in self.paths else why
 
     @property
     def command(self) -> str:
@@ -182,7 +193,7 @@ def _result(
             known=_known(profile, told, header),
         ),
     )
-    results = _judged_again(_doubted(results, counts), told.again)
+    results = _judged_again(_doubted(results, counts, told), told.again)
     return Checked(results, tuple(_places(results, seen)), header)
 
 
@@ -237,7 +248,7 @@ def _witnessed(blank: Entry, seen: Iterable[Seen]) -> Iterator[Entry]:
         yield replace(blank, scene=scene or blank.scene, queue_type=queue_type, witnesses=(witness,))
 
 
-def _doubted(results: Results, counts: Mapping[str, Mapping[tuple[str, str | None], int]]) -> Results:
+def _doubted(results: Results, counts: Mapping[str, Mapping[tuple[str, str | None], int]], told: Told) -> Results:
     """Rules that had something to say, in histories that lack what it takes, are in doubt and not untested."""
     reasons: dict[str, Counter[str]] = {}
     for key in sorted(counts):
@@ -245,7 +256,7 @@ def _doubted(results: Results, counts: Mapping[str, Mapping[tuple[str, str | Non
             for (rule, reason), histories in counts[key].items():
                 reasons.setdefault(rule, Counter())[str(reason)] += histories
     changed = tuple(
-        replace(rule, verdict=str(Verdict.INCONCLUSIVE), reason=why_not(reasons[rule.id]))
+        replace(rule, verdict=str(Verdict.INCONCLUSIVE), reason=told.doubt(why_not(reasons[rule.id])))
         if rule.verdict == Verdict.UNDER_TESTED and rule.id in reasons
         else rule
         for rule in results.rules

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from conformance.evidence.words import SIGNS, Share, count, gravity, headline, judged, share
+from conformance.evidence.words import SIGNS, Share, count, examined, gravity, headline, share
 
 OURS = "The conformance suite's own broker."
 """How the reference broker tells what it is, in whatever dialect, in its server properties."""
@@ -56,8 +56,8 @@ class Run:
 
     @property
     def examined(self) -> int:
-        """How many rules came to a verdict."""
-        return sum(judged(rule) for rule in self.results["rules"])
+        """How many rules came to a verdict on something that the broker offers."""
+        return sum(examined(rule) for rule in self.results["rules"])
 
     @property
     def must(self) -> Share:

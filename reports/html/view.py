@@ -13,7 +13,7 @@ from typing import Any
 
 from conformance.catalogue import rules as catalogue
 from conformance.catalogue.rules import Family, Rule
-from conformance.evidence.words import Share, Sign, fault, gravity, judged, severity, share, sign
+from conformance.evidence.words import Share, Sign, examined, fault, gravity, judged, severity, share, sign
 from reports.html.changes import Change, Since, since
 from reports.html.ecdf import Timed, timed
 from reports.html.exchange import CaseView
@@ -124,6 +124,11 @@ class FamilyView:
         """How often each verdict occurs in a cell, worst first."""
         return tally(rule.sides[place] for rule in self.rules)
 
+    def telling_tallies(self, place: int) -> list[tuple[Sign, int]]:
+        """Without what no broker could show."""
+        every = self.tallies(place)
+        return [(sign, number) for sign, number in every if sign.symbol != "beyond"] or every
+
     def short_tallies(self, place: int) -> list[tuple[Sign, int]]:
         """The same where there is little room: what says something of the broker; if nothing does, all of it."""
         every = self.tallies(place)
@@ -177,8 +182,8 @@ class Page:
         return [] if self.many else wrongs(self.runs[0].results)
 
     @property
-    def judged(self) -> int:
-        return sum(rule.judged for rule in self.rules)
+    def examined(self) -> int:
+        return sum(any(examined(side.data) for side in rule.sides) for rule in self.rules)
 
     def line(self, rule: str) -> RuleLine | None:
         """The rule in earlier runs."""

@@ -28,6 +28,8 @@ from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlsplit
 
+from conformance.evidence.words import series
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -60,7 +62,7 @@ def installed() -> None:
     """Raises NotInstalled where a package is missing that Spark needs here."""
     missing = [name for name in ("pyspark", "deltalake", "pyarrow", "pandas") if find_spec(name) is None]
     if missing:
-        raise NotInstalled(f"judging on Spark needs {' and '.join(missing)}: pip install 'amqp-conformance[spark]'")
+        raise NotInstalled(f"Spark needs {series(missing)}: pip install 'amqp-conformance[spark]'")
 
 
 def session(

@@ -19,8 +19,10 @@ from codec import methods as m
 from conformance import cli
 from conformance.history import recording
 from conformance.history.events import OBSERVED, Event
+from conformance.oracle.verdicts import why_not
 from conformance.session.exits import Refused
 from conformance.trace import check as trace_check
+from conformance.trace.results import Told
 from reports.alone import store
 from reports.alone.judged import Run, judged
 from reports.alone.store import History, histories
@@ -105,6 +107,14 @@ def test_where_the_extra_is_missing_spark_is_refused_in_a_sentence(tmp_path: Pat
     )
     assert ran.returncode == 2
     assert "pip install 'amqp-conformance[spark]'" in " ".join(ran.stderr.split())
+
+
+def test_who_has_given_his_word_is_not_asked_for_it() -> None:
+    why = "1 history shares its broker with clients you did not capture (--whole if that is not so)"
+    assert Told((), ("a.pcap",)).doubt(why) == why
+    said = Told((), ("a.pcap", "--whole")).doubt(why)
+    assert said.startswith("1 history shares its broker with clients you did not capture (--whole ends where ")
+    assert why == why_not({"open world": 1}), "as the oracle says it"
 
 
 def test_what_is_too_much_goes_to_spark(

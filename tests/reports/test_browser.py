@@ -274,6 +274,34 @@ def test_all_families_are_on_one_screen(results: dict[str, Any], tmp_path: Path,
     assert chrome.js(AREAS) == list(dict.fromkeys(family.area for family in rules.FAMILIES.values()))
 
 
+TALL = """[...document.querySelectorAll('#sheet .last .tally')]
+    .filter(one => one.getBoundingClientRect().height > 1.5 * parseFloat(getComputedStyle(one).fontSize)).length"""
+
+
+def test_families_with_many_verdicts_take_one_line_each_and_the_faults_do_not_push_them_off_the_screen(
+    results: dict[str, Any], tmp_path: Path, chrome: Any
+) -> None:
+    """As with RabbitMQ 3.10.8, of which nineteen rules are known to be broken."""
+    noted = {"note": "A queue that is deleted while it is read loses what was returned to it, and says so late: then"}
+    rows = results["rules"]
+    for row in rows:
+        row.update(verdict="held", cases=[], reason=None, deviation=None)
+    firsts = {row["id"].partition("-")[0]: place for place, row in reversed(list(enumerate(rows)))}
+    for number, place in enumerate(sorted(firsts.values())):
+        rows[place + 1].update(verdict="unseen")
+        rows[place + 2].update(verdict="not-offered")
+        if number < 19:
+            note = {**noted, "note": f"{noted['note']} {number}", "evidence": "a page", "rule": rows[place]["id"]}
+            rows[place].update(verdict="deviates", deviation=note)
+    path = tmp_path / "index.html"
+    path.write_text(render_many([{**results, "faults": []}]), encoding="utf-8")
+    chrome.open(f"file://{path}", width=1440, height=1000)
+    assert chrome.js("document.querySelectorAll('#wrong li').length") > 10
+    assert chrome.js(TALL) == 0
+    assert chrome.js(SHEET) <= 1000
+    assert chrome.js(CUT) == []
+
+
 @pytest.mark.parametrize("brokers", [1, 3, 12])
 @pytest.mark.parametrize("width", [390, 800])
 @pytest.mark.sampled(2)

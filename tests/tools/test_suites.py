@@ -27,14 +27,14 @@ def pair(ours: dict[str, str], theirs: dict[str, str]) -> page.Compared:
 
 
 @pytest.fixture
-def reasons(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
+def reasons(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
     """Reasons of this test."""
-    entries: list[dict[str, str]] = []
+    entries: list[dict[str, object]] = []
     monkeypatch.setattr(page, "reasons", lambda: entries)
     return entries
 
 
-def test_what_rabbitmq_passes_and_we_do_not_wants_a_reason(reasons: list[dict[str, str]]) -> None:
+def test_what_rabbitmq_passes_and_we_do_not_wants_a_reason(reasons: list[dict[str, object]]) -> None:
     found = [pair({"a": "failed", "b": "passed", "c": "failed"}, {"a": "passed", "b": "failed", "c": "failed"})]
     assert found[0].worse == ["a"]
     assert (found[0].better, found[0].neither) == (["b"], ["c"])
@@ -44,16 +44,22 @@ def test_what_rabbitmq_passes_and_we_do_not_wants_a_reason(reasons: list[dict[st
     assert "| pika | `a` | so |" in page.text(found)
 
 
-def test_a_test_that_we_did_not_run_is_none_that_we_pass(reasons: list[dict[str, str]]) -> None:
+def test_a_test_that_we_did_not_run_is_none_that_we_pass(reasons: list[dict[str, object]]) -> None:
     assert pair({}, {"a": "passed"}).worse == ["a"]
     assert pair({"a": "skipped"}, {"a": "passed"}).worse == ["a"]
     assert pair({"a": "passed"}, {}).better == []
 
 
-def test_a_reason_for_nothing_is_stale(reasons: list[dict[str, str]]) -> None:
+def test_a_reason_for_nothing_is_stale(reasons: list[dict[str, object]]) -> None:
     reasons.append({"library": "pika", "test": "a*", "why": "so"})
     (problem,) = page.problems([pair({"a": "passed"}, {"a": "passed"})])
     assert problem == "pika: a*: a reason for what does not differ"
+
+
+def test_a_race_need_not_show_itself(reasons: list[dict[str, object]]) -> None:
+    reasons.append({"library": "pika", "test": "a*", "why": "so", "race": True})
+    same = tally("reference", a="passed"), tally("RabbitMQ", a="passed")
+    assert page.problems([page.compared(*same)]) == []
 
 
 def test_the_page_is_made_of_what_was_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,17 +123,19 @@ def test_a_suite_without_settings_gets_none_of_ours(tmp_path: Path) -> None:
 
 
 def test_a_suite_fails_what_fails_thrice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = iter([{"a": "failed", "b": "failed", "c": "passed"}, {"a": "passed", "b": "failed"}, {"b": "failed"}])
-    asked: list[tuple[str, ...]] = []
+    """And what a failing test has ended the run of is tried again alone."""
+    runs = iter([{"a": "failed", "b": "failed", "c": "passed"}, {"b": "failed"}, {"a": "passed"}, {"b": "failed"}])
+    asked: list[list[str]] = []
 
-    def once(of: object, broker: object, *more: str) -> dict[str, str]:
-        asked.append(more)
+    def once(of: object, broker: object, tests: list[str]) -> dict[str, str]:
+        asked.append(tests)
         return next(runs)
 
     monkeypatch.setattr(suite, "once", once)
     made = suite.play(libraries()["pika"], suite.Played("reference 1", {5672: 1}))
     assert made.outcomes == {"a": "passed", "b": "failed", "c": "passed"}
     assert made.again == ["a"]
-    assert asked == [(), ("--last-failed",), ("--last-failed",)]
+    every = libraries()["pika"].tests
+    assert asked == [every, ["--last-failed", *every], ["a"], ["--last-failed", *every]]
     made.write(tmp_path / "tally.json")
     assert suite.read(json.loads((tmp_path / "tally.json").read_text())) == made

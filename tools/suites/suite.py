@@ -26,7 +26,9 @@ from tools.suites.brokers import Played
 HERE = Path(__file__).parent
 FOLDER = HERE.parents[1] / "build" / "suites"
 TRIES = 3
-SUITE_WITHIN = 1500
+ALONE = 20
+"""So many tests of a run that ended too soon are tried again one by one."""
+SUITE_WITHIN = 3600
 """Seconds for all tests of one library, once."""
 
 
@@ -134,7 +136,7 @@ def unpack(library: Library) -> None:
 def play(library: Library, broker: Played) -> Tally:
     """All tests; those that fail, twice more."""
     start = time.monotonic()
-    outcomes = once(library, broker)
+    outcomes = once(library, broker, library.tests)
     if not outcomes:
         raise NoSuite(f"{library.name} on {broker.name}: no test was run; see {log(library, broker)}")
     again: list[str] = []
@@ -142,7 +144,9 @@ def play(library: Library, broker: Played) -> Tally:
         failed = [test for test, outcome in outcomes.items() if outcome == "failed"]
         if not failed:
             break
-        later = once(library, broker, "--last-failed")
+        later = once(library, broker, ["--last-failed", *library.tests])
+        for test in [test for test in failed if test not in later][:ALONE]:  # one that ends pytest takes others with it
+            later |= once(library, broker, [test])
         mended = [test for test in failed if later.get(test) == "passed"]
         again += mended
         outcomes |= dict.fromkeys(mended, "passed")
@@ -161,8 +165,8 @@ def log(library: Library, broker: Played) -> Path:
     return library.folder / f"{broker.name.split()[0]}.log"
 
 
-def once(library: Library, broker: Played, *more: str) -> dict[str, str]:
-    """One run of pytest in the sources' folder: the outcome of each test by its id."""
+def once(library: Library, broker: Played, tests: Sequence[str]) -> dict[str, str]:
+    """One run of pytest over these tests in the sources' folder: the outcome of each test by its id."""
     report = library.folder / "junit.xml"
     report.unlink(missing_ok=True)
     words = [
@@ -179,8 +183,7 @@ def once(library: Library, broker: Played, *more: str) -> dict[str, str]:
         f"--junitxml={report}",
         f"--timeout={library.wait}",
         "--timeout-method=signal",
-        *more,
-        *library.tests,
+        *tests,
     ]
     if not configured(library.sources):
         words += ["-c", os.devnull, f"--rootdir={library.sources}"]

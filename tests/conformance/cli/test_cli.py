@@ -147,7 +147,7 @@ def test_the_doctor_says_which_rules_need_a_short_timeout_of_the_node(
     if rules is None:
         assert "consumer_timeout" not in said
     else:
-        assert f"for {rules} a node needs a short consumer timeout of its own" in said
+        assert f"for {rules} a node needs a short consumer timeout of its own" in " ".join(said.split())
         assert "    consumer_timeout = 5000\n" in said
         assert "--consumer-timeout 5000 --rules 'TMO-*'" in said
 
@@ -160,6 +160,7 @@ def test_the_doctor_says_what_is_offered_and_what_is_not(
         raise not_implemented(method.NAME)
 
     monkeypatch.setitem(HANDLERS, m.TxSelect, refuse)
+    monkeypatch.delenv("COLUMNS", raising=False)
     with ReferenceBroker(product="Stranger", version="1") as stranger:
         found = json.loads(out(capsys, "doctor", "--format", "json", stranger.url))
         said = out(capsys, "doctor", stranger.url).splitlines()
@@ -175,7 +176,10 @@ def test_the_doctor_says_what_is_not_certain_of_the_profile() -> None:
     server_properties = {"product": "RabbitMQ", "version": "4.4.1"}
     match = profiles.match(server_properties)
     diagnosis = Diagnosis("amqp://h", profile=match.profile.name, matched=match.how)
+    narrow = format_diagnosis(diagnosis, lambda _, text: text, 60)
+    assert all(len(line) <= 60 for line in narrow.splitlines() if "amqp-conformance " not in line)
     lines = format_diagnosis(diagnosis, lambda _, text: text).splitlines()
+    assert narrow.split() == " ".join(lines).split()
     place = next(number for number, line in enumerate(lines) if line.split()[:1] == ["profile"])
     assert lines[place].split() == ["profile", "rabbitmq-4.3"]
     assert lines[place + 1].strip() == "RabbitMQ 4.4.1 is not known; examined as RabbitMQ 4.3, the nearest"

@@ -44,6 +44,7 @@ sys.exit(code)
         ),
         (("run", "--mutant", "nope"), "no mutant is called 'nope'; did you mean "),
         (("trace", "check", "x", "--out", "ftp://host/out"), "ftp://host/out is not a directory of this machine"),
+        (("trace", "check", "x", "--port", "70000"), "70000 is not a port; there are 1 to 65535."),
         (("trace", "watch", "s3://bucket/in"), "s3://bucket/in is not a directory of this machine"),
         (("trace", "check", "x", "--out", "/proc/nowhere"), "--out /proc/nowhere: this directory cannot be created"),
     ],
@@ -99,10 +100,26 @@ def test_options_may_stand_between_words(capsys: pytest.CaptureFixture[str]) -> 
     assert {one["name"].split(".")[0] for one in json.loads(capsys.readouterr().out)} == {"tags"}
 
 
+@pytest.mark.parametrize("words", [("list",), ("mutants",)])
+def test_lists_are_wrapped_where_somebody_looks_and_whole_where_a_program_reads(
+    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    main([*words])
+    whole = capsys.readouterr().out
+    monkeypatch.setenv("COLUMNS", "60")
+    main([*words])
+    narrow = capsys.readouterr().out
+    assert max(map(len, narrow.splitlines())) <= 60 < max(map(len, whole.splitlines()))
+    assert sorted(narrow.replace(":", "").split()) == sorted(whole.replace(":", "").split())
+
+
 def test_mutants_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["mutants"]) == 0
     said = capsys.readouterr().out
     assert all(name in said for name in MUTANTS)
+    assert main(["mutants", "tags.*"]) == 0
+    assert "tags.start-at-zero" in capsys.readouterr().out
     assert main(["mutants", "list", "tags.*", "--format", "json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert {row["name"] for row in rows} == {name for name in MUTANTS if name.startswith("tags.")}
@@ -114,7 +131,7 @@ def test_mutants_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (("hunt",), "*", 5),
         (("hunt", "tags.*"), "tags.*", 5),
-        (("tags.*",), "tags.*", 5),
+        (("tags.*", "-n", "1"), "tags.*", 5),
         (("--seeds", "2"), "*", 2),
         (("hunt", "tags.*", "routes.*", "--seeds", "1"), "tags.*,routes.*", 1),
     ],
@@ -173,6 +190,7 @@ def test_the_shell_completes_words(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "ACK-010" in completed["rule"]()
     assert "tags.start-at-zero" in completed["--mutant"]()
     assert "guides-1" in completed["--set"]()
+    assert completed["--depth"]() == ["smoke", "ci", "deep"]
     monkeypatch.setitem(sys.modules, "argcomplete", None)
     assert main(["schema"]) == 0
 

@@ -117,6 +117,27 @@ def test_what_is_not_judged_is_said() -> None:
     assert "1 history, 2 events" in said
 
 
+def test_headline_and_counts_are_of_the_same_rules() -> None:
+    """What only describes a broker counts in both, and what it does not offer in neither."""
+    tells = replace(rule("TAG-004", "held", "observed"), status="characterised")
+    known = {"note": "A race.", "evidence": "issue 1"}
+    races = [replace(rule(name, "unseen", "must"), deviation=known) for name in ("ERR-008", "GET-002")]
+    absent = [rule("SAC-001", "not-offered", "must"), rule("SAC-002", "not-offered", "must")]
+    said = summary(results(rule("ACK-001", "held", "must"), tells, *races, *absent))
+    assert "It keeps 2 of 4 rules judged; 2 known races not seen." in said
+    assert "4 rules judged: 2 held, 2 unseen; also 2 not offered" in said
+    assert "keeps all 2 rules judged." in summary(results(rule("ACK-001", "held", "must"), tells, *absent))
+
+
+def test_doubts_for_one_reason_stand_together_whatever_word_was_given() -> None:
+    words = "broker with clients you did not capture"
+    doubts = [("ACK-001", f"1 history shares its {words}"), ("ACK-002", f"3 histories share their {words}")]
+    for hint in ("(--whole if that is not so)", "(--whole ends where a connection is not seen)"):
+        doubtful = [replace(rule(name, "inconclusive", "must"), reason=f"{why} {hint}") for name, why in doubts]
+        said = " ".join(summary(replace(results(*doubtful), depth="capture")).split())
+        assert f"INCONCLUSIVE 2 rules: shares its {words} {hint} ACK-001, ACK-002" in said
+
+
 def test_a_planned_rule_that_is_seen_broken_stands_last_and_does_not_count() -> None:
     early = rule("CNF-002", "broken", "must", case("CNF-002", "m1 came back"))
     said = summary(replace(WRONG, rules=(early, *WRONG.rules)))

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from conformance.catalogue.rules import CATALOGUE
+from conformance.oracle.verdicts import Verdict
 from conformance.outcome.results import RuleResult
 from conformance.outcome.weak import warnings
 from conformance.session.ticket import Clocks
@@ -50,6 +51,13 @@ def test_without_a_management_api_the_policy_level_is_untested() -> None:
 )
 def test_who_has_no_timeouts_or_was_not_asked_needs_no_policy(rule: RuleResult) -> None:
     assert warnings([rule], admin=False, step=0.0) == []
+
+
+def test_of_a_run_that_was_interrupted_no_greater_depth_is_asked() -> None:
+    little = replace(judged("ACK-009"), verdict=str(Verdict.UNDER_TESTED), level="should")
+    (said,) = warnings([little], admin=True, step=0.0)
+    assert "A greater --depth exercises more" in said
+    assert warnings([little], admin=True, step=0.0, complete=False) == []
 
 
 def test_a_strong_run_has_no_warnings() -> None:
