@@ -1,4 +1,4 @@
-"""TX-018: does a commit go through, if a queue has been deleted to which the transaction has published?
+"""TX-017: does a commit go through, if a queue has been deleted to which the transaction has published?
 
     python commit_to_deleted.py amqp://guest:guest@localhost:5672/%2F ...
 

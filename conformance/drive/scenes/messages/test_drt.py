@@ -122,13 +122,14 @@ def test_replies_come(stage: Stage, committed: bool) -> None:
 
 
 def _committed(stage: Stage, channel: Channel, address: str) -> None:
-    """On a connection of its own: a broker that fails at it does no other harm."""
+    """On a connection of its own, and without a body: LavinMQ ends a requester's connection over the body of such a reply,
+    which ends the scene (docs/findings/reply_in_transaction.py)."""
     stage.require("tx.select")
     transacting = stage.channel(connection=stage.connect("transacting"))
     transacting.tx_select()
     stage.quiesce()
     for _ in range(2):
-        reply(stage, transacting, address, channel, commit=True)
+        reply(stage, transacting, address, channel, commit=True, body=b"")
         stage.barrier(channel)
 
 
