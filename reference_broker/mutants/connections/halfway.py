@@ -79,12 +79,17 @@ def closed_by_a_channel(self: Intake, number: int, frame: Any) -> None:
         Intake.on_channel(self, number, frame)
 
 
-@replaces("intake.on_content", "halfway.second-header", "a header takes the place of the one before", "FRAME-005")
-def second_header(self: Intake, number: int, frame: codec.Header | codec.Body) -> None:
-    assembly = self.assemblies.get(number)
-    if assembly is not None and isinstance(frame, codec.Header):
-        assembly.header = None
-    Intake.on_content(self, number, frame)
+@changes("halfway.second-header", "a header takes the place of the one before", "FRAME-005")
+def second_header(parts: Parts) -> None:
+    below = parts.intake
+
+    def on_content(self: Intake, number: int, frame: codec.Header | codec.Body) -> None:
+        assembly = self.assemblies.get(number)
+        if assembly is not None and isinstance(frame, codec.Header):
+            assembly.header = None
+        below.on_content(self, number, frame)
+
+    parts.override("intake", on_content=on_content)
 
 
 # -- channels that fail
@@ -95,14 +100,14 @@ def _outlives_a_mistake(name: str, says: str, rule: str, kept: Callable[[Channel
 
     @changes(name, says, rule)
     def apply(parts: Parts) -> None:
-        fails, opens = parts.channel.fail, parts.connection.open_channel
+        channels, connections = parts.channel, parts.connection
 
         def fail(self: Channel) -> None:
             memory(self.connection, "failed", dict)[self.number] = kept(self)
-            fails(self)
+            channels.fail(self)
 
         def open_channel(self: Connection, method: m.ChannelOpen) -> None:
-            opens(self, method)
+            connections.open_channel(self, method)
             found = memory(self, "failed", dict).pop(method.channel, None)
             if found:
                 give(self.channels[method.channel], found)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from reference_broker.channel import Channel
 from reference_broker.message import Entry, Message
-from reference_broker.mutants.kinds import memory, replaces
+from reference_broker.mutants.kinds import changes, memory, replaces
+from reference_broker.parts import Parts
 from reference_broker.queue import Queue
 from reference_broker.ready import Ready
 from reference_broker.replies import ReplyTo
@@ -235,15 +236,20 @@ def returned_to_quorum(self: Queue) -> None:
         Queue.trim(self)
 
 
-@replaces("transaction.commit", "lengths.committed-unlimited", "a commit passes over limits", "LEN-001")
-def committed_unlimited(self: Transaction, channel: Channel) -> bool:
-    limited = [queue for queue in channel.vhost.queues.values() if queue.limited]
-    for queue in limited:
-        queue.limited = False
-    accepted = Transaction.commit(self, channel)
-    for queue in limited:
-        queue.limited = True
-    return accepted
+@changes("lengths.committed-unlimited", "a commit passes over limits", "LEN-001")
+def committed_unlimited(parts: Parts) -> None:
+    below = parts.transaction
+
+    def commit(self: Transaction, channel: Channel) -> bool:
+        limited = [queue for queue in channel.vhost.queues.values() if queue.limited]
+        for queue in limited:
+            queue.limited = False
+        accepted = below.commit(self, channel)
+        for queue in limited:
+            queue.limited = True
+        return accepted
+
+    parts.override("transaction", commit=commit)
 
 
 @replaces("queue.put_back", "lengths.returned-weigh-twice", "the octets of what comes back count twice", "LEN-014")

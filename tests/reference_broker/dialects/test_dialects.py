@@ -62,6 +62,7 @@ class Noted(Parts):
 THE_DECISION_ITSELF = {
     "restarts.transient-exchanges-kept",
     "slots.slots-in-order",
+    "slots.for-one-alone",
     "timeouts.classic-too",
     "timeouts.from-the-consumer",
     "expiry.never-looks",

@@ -122,8 +122,8 @@ def test_replies_come(stage: Stage, committed: bool) -> None:
 
 
 def _committed(stage: Stage, channel: Channel, address: str) -> None:
-    """On a connection of its own, and without a body: LavinMQ ends a requester's connection over the body of such a reply,
-    which ends the scene (docs/findings/reply_in_transaction.py)."""
+    """On a connection of its own, and without a body: over one LavinMQ ends the connection of the requester, and with
+    it the scene (docs/findings/reply_in_transaction.py)."""
     stage.require("tx.select")
     transacting = stage.channel(connection=stage.connect("transacting"))
     transacting.tx_select()
