@@ -33,6 +33,7 @@ VECTORS = {
     "a body instead of the header": PUBLISH + wire.frame(3, 1, b"x"),
     "two octets of body where one was announced": PUBLISH + header() + wire.frame(3, 1, b"xy"),
     "the same, and then channel.flow": PUBLISH + header() + wire.frame(3, 1, b"xy") + FLOW,
+    "a connection.close on channel 1": wire.method(1, wire.CONNECTION_CLOSE, bytes(2) + wire.short("done") + bytes(4)),
     "a method of class 99": wire.frame(1, 1, struct.pack(">HH", 99, 10)),
     "a method 199 of class 60": wire.frame(1, 1, struct.pack(">HH", 60, 199)),
     "a header of class 50 after basic.publish": PUBLISH + header(class_id=50),

@@ -57,6 +57,7 @@ NAMES: Mapping[str, str] = {
     "get-meets-deletion": "a get is on its way to a queue, and so is the deletion of that queue",
     "deletion-meets-that-of-exchange": "a queue and an exchange bound to it are deleted at once, by two channels",
     "exclusive-consumer": "a consumer is started with exclusive",
+    "close-on-a-channel": "connection.close comes on another channel than 0",
     "connection-closes-cross": "connection.close of both sides cross",
     "frame-max-below-8192": "the client agrees to frames of 4096 octets or more, and fewer than 8192",
     "last-queue-elsewhere": "the empty name is used on a channel that declared no queue, and another channel did",

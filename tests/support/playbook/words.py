@@ -214,7 +214,7 @@ SENT: dict[str, Maker] = {
         mandatory=w.has("mandatory"),
         exchange=w.pairs.get("exchange", ""),
     ),
-    "bye": lambda c, w: m.ConnectionClose(0, 200),
+    "bye": lambda c, w: m.ConnectionClose(c, 200),
     "agree": lambda c, w: m.ConnectionCloseOk(0),
     "renew": lambda c, w: m.ConnectionUpdateSecret(0, b"secret", "refreshed"),
 }

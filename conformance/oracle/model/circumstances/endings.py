@@ -65,6 +65,8 @@ def channel_closed(model: Model, connection: Connection, event: Event) -> Found:
 
 
 def connection_closed(model: Model, connection: Connection, event: Event) -> Found:
+    if event.channel and event.method:
+        yield f"connection {connection.name}", "close-on-a-channel"
     handshake = connection.handshake
     ours = event.direction == TO_BROKER
     if event.kind == METHOD and (handshake.kicked and not handshake.agreed if ours else connection.closing):
