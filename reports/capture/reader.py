@@ -250,6 +250,9 @@ class Reader:
             self._stray(raw)
             return
         content.raw.append(raw)
+        if (raw[0] == _HEADER) is (content.header is not None):  # a second header, or a body before the first
+            self._torn(raw[1:3])
+            return
         if raw[0] == _HEADER:
             words, name = identity.cut(raw)
             if words not in self._headers:
