@@ -13,6 +13,7 @@ tells them. A `dialect` other than "documented" does as that RabbitMQ does, and 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
@@ -152,11 +153,13 @@ class ReferenceBroker:
         return self
 
     def stop(self) -> None:
-        """Close the port and every connection; harmless when not running."""
-        if self._thread is None or self._loop is None or self._stop is None:
+        """Close the port and every connection; harmless when not running, or when another thread stops it as well."""
+        thread = self._thread
+        if thread is None or self._loop is None or self._stop is None:
             return
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join()
+        with contextlib.suppress(RuntimeError):  # the loop is closed by now
+            self._loop.call_soon_threadsafe(self._stop.set)
+        thread.join()
         self._thread = None
 
     def advance(self, seconds: float = 0, *, minutes: float = 0, hours: float = 0) -> None:

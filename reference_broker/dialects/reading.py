@@ -16,6 +16,7 @@ from reference_broker.intake import HEADER_FRAME, Intake
 BEHAVIOURS: list[Behaviour] = []
 NEVER = 1 << 62
 """More octets than will ever come."""
+FRAME_END = b"\xce"
 WEIGHT, SIZED = slice(9, 11), 20
 """Where a header frame has its weight; how long it is at least if it tells the size of its body."""
 
@@ -44,12 +45,14 @@ class LongerBodyAwaited(Intake):
     "properties that cannot be read are the broker's own failure",
 )
 class PropertiesFail(Intake):
-    """It looks at them when the content is whole, and does not expect that there is anything wrong."""
+    """It looks at them when the content is whole, and does not expect that there is anything wrong. At the end of the
+    frame it has looked before."""
 
     def complaint(self, broken: codec.MalformedFrame) -> tuple[ConnectionException, tuple[int, int]]:
         error, blamed = super().complaint(broken)
         raw, channel = broken.raw, int.from_bytes(broken.raw[1:3], "big")
-        if raw[:1] == HEADER_FRAME and channel in self.assemblies and error.code == ReplyCode.FRAME_ERROR:
+        ended = raw[:1] == HEADER_FRAME and raw[-1:] == FRAME_END
+        if ended and channel in self.assemblies and error.code == ReplyCode.FRAME_ERROR:
             placed = len(raw) >= SIZED and raw[WEIGHT] == b"\0\0"
             return (ConnectionException(ReplyCode.INTERNAL_ERROR), (0, 0)) if placed else (error, blamed)
         return error, blamed
