@@ -125,6 +125,11 @@ IMITATE = {
     "restarts.transient-exchanges-kept",
     "restarts.transient-messages-kept",
     "restarts.mark-lost",
+    "halfway.closed-by-a-channel",
+    "halfway.last-queue-of-a-failed-one",
+    "pairs.purge-keeps-octets",
+    "lengths.returned-weigh-twice",
+    "pairs.no-alternate-at-commit",
 }
 """Mutants that do what an entry says, or that depth smoke does not find."""
 
@@ -249,6 +254,10 @@ def test_a_broker_that_errs_elsewhere_is_found_beside_what_is_listed_of_lavinmq(
         "aging.early",
         "aging.zero-beside-consumers",
         "deadletters.limit-of-octets",
+        "halfway.closed-by-a-channel",
+        "halfway.last-queue-of-a-failed-one",
+        "pairs.purge-keeps-octets",
+        "lengths.returned-weigh-twice",
     ],
 )
 @pytest.mark.sampled(3)

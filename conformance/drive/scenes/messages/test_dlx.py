@@ -108,10 +108,10 @@ def test_expired(stage: Stage) -> None:
     graves = stage.queue(), stage.queue(), stage.queue()
     own, shared = stage.queue(_to(graves[0])), stage.queue(_to(graves[1], x_message_ttl=SHORT))
     mixed, taker = stage.queue(_to(graves[2])), stage.channel()
-    kinds: Sequence[dict[str, Any]] = ({}, {}, ODD)
-    for properties in kinds:
-        _sent(stage, own, **properties, expiration=str(SHORT))
-        _sent(stage, shared, **properties)
+    kinds: Sequence[tuple[int, dict[str, Any]]] = ((2, {}), (1, ODD))
+    for count, properties in kinds:
+        _sent(stage, own, count, **properties, expiration=str(SHORT))
+        _sent(stage, shared, count, **properties)
     _sent(stage, mixed)
     _sent(stage, mixed, expiration=str(4 * SHORT))
     tag = stage.get(taker, mixed)
