@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from conformance.evidence.words import SIGNS, Share, count, examined, gravity, headline, share
+from conformance.evidence.words import SIGNS, Share, count, examined, gravity, headline, series, share
 
 OURS = "The conformance suite's own broker."
 """How the reference broker tells what it is, in whatever dialect, in its server properties."""
@@ -212,15 +212,11 @@ def _wrong(closed: Sequence[Run]) -> str:
 
 
 def _imitations(failing: Sequence[str]) -> str:
-    return f"The reference broker fails as {_joined(failing)}." if failing else ""
+    return f"The reference broker fails as {series(failing)}." if failing else ""
 
 
 def _listed(names: Sequence[str]) -> str:
-    return f"{_number(len(names))} of them" if len(names) > 3 else _joined(names)
-
-
-def _joined(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    return f"{_number(len(names))} of them" if len(names) > 3 else series(names)
 
 
 def _number(number: int) -> str:

@@ -127,6 +127,7 @@ def consumer_ended(channel: Channel, ended: Ended) -> None:
 
 def connection_ended(model: Model, connection: Connection) -> None:
     """One more connection is over."""
+    model.pauses.forget(connection)
     model.over.append(connection.name)
     if len(model.over) > CONNECTIONS:
         oldest = model.over.popleft()

@@ -65,10 +65,10 @@ def channel_closed(model: Model, connection: Connection, event: Event) -> Found:
 
 
 def connection_closed(model: Model, connection: Connection, event: Event) -> Found:
-    if event.channel and event.method:
-        yield f"connection {connection.name}", "close-on-a-channel"
     handshake = connection.handshake
     ours = event.direction == TO_BROKER
+    if ours and event.channel:
+        yield f"connection {connection.name}", "close-on-a-channel"
     if event.kind == METHOD and (handshake.kicked and not handshake.agreed if ours else connection.closing):
         yield f"connection {connection.name}", "connection-closes-cross"
     for channel in connection.channels.values():

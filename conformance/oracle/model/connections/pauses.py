@@ -48,3 +48,7 @@ class Pauses:
         broker = any(length > most for ended, length in self.of_broker if ended > since)
         client = any(length >= interval for ended, length in self.of_clients.get(connection.name, ()) if ended > since)
         return not (broker or client or now - self.heard_at > most)
+
+    def forget(self, connection: Connection) -> None:
+        """It has ended, and nothing more is asked about it."""
+        self.of_clients.pop(connection.name, None)

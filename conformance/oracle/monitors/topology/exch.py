@@ -283,3 +283,5 @@ def _type_refused(pending: list[Request], event: Event, notes: Notes) -> None:
             name = memory.new.pop(request.seq, None)
             if name is not None:
                 memory.refused[name] = request.seq
+                if len(memory.refused) > MOST:
+                    del memory.refused[next(iter(memory.refused))]

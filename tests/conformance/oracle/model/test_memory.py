@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from conformance.catalogue import profiles
-from conformance.history.events import METHOD, OPEN, TO_BROKER, TO_CLIENT, Event
+from conformance.history.events import END, HEARTBEAT, METHOD, OPEN, TO_BROKER, TO_CLIENT, Event
 from conformance.oracle.model import memory
 from conformance.oracle.monitors import Judge
 
@@ -190,3 +190,18 @@ def test_what_is_forgotten_and_proven_to_be_settled_does_not_come_back() -> None
     script = Script()
     found = lost_and_used_again(script, judged(script.consuming()), proven=True).judgement.findings
     assert "MODE-004" in {finding.rule for finding in found}
+
+
+def test_pauses_of_connections_that_have_ended_are_forgotten() -> None:
+    script, judge = Script(), Judge(profiles.load("documented"))
+    for number in range(40):
+        name = f"c{number}"
+        for event in script.opened(name):
+            judge.step(event)
+        judge.step(script.event(TO_BROKER, "connection.tune-ok", name, 0, arguments='{"heartbeat": 1}'))
+        for second in (1, 3):
+            said = script.event(TO_BROKER, "", name, 0, kind=HEARTBEAT, time_ns=(10 * number + second) * 1_000_000_000)
+            judge.step(said)
+        assert name in judge._model.pauses.of_clients
+        judge.step(script.event("-", "", name, 0, kind=END, arguments='{"cause": "fin"}'))
+    assert not judge._model.pauses.of_clients
