@@ -131,10 +131,15 @@ class Channel:
         self.send(m.ExchangeBind(self.number, 0, destination, source, key, arguments=table))
 
     def unbind_exchange(
-        self, destination: str, source: str, key: str = "", arguments: Mapping[str, Any] | None = None
+        self,
+        destination: str,
+        source: str,
+        key: str = "",
+        arguments: Mapping[str, Any] | None = None,
+        no_wait: bool = False,
     ) -> None:
         table = values.table(arguments or {})
-        self.send(m.ExchangeUnbind(self.number, 0, destination, source, key, arguments=table))
+        self.send(m.ExchangeUnbind(self.number, 0, destination, source, key, no_wait, table))
 
     def publish(
         self,

@@ -156,7 +156,6 @@ BY_MACHINES_ONLY = {"expiry.revived-for-a-moment"}  # tests/reference_broker/tes
 BESIDE = {
     "halfway.quiet-deletions": "NOWAIT-006",
     "halfway.quiet-binding": "NOWAIT-006",
-    "halfway.quiet-unbinding": "NOWAIT-004",
     "halfway.reserved-queue-made": "QUEUE-009",
     "halfway.reserved-made": "EXCH-008",
 }

@@ -101,14 +101,14 @@ def test_bindings_that_differ_in_arguments(stage: Stage, kind: str) -> None:
 
 @rule("BIND-013", queue_types=CLASSIC)
 def test_exchanges_that_are_unbound(stage: Stage) -> None:
-    """One of two bindings between two exchanges is removed, then the other; a message for each after each."""
+    """One of two bindings between exchanges is removed, then the other with nowait; a message for each after each."""
     stage.require("exchange.bind")
     source, queue, channel = declared(stage), stage.queue(), confirming(stage)
     onward = stage.exchange(queue)
     for key in ("red", "blue"):
         stage.bind_exchange(onward, source, key)
     for gone in ("red", "blue"):
-        channel.unbind_exchange(onward, source, gone)
+        channel.unbind_exchange(onward, source, gone, no_wait=gone == "blue")
         stage.quiesce()
         for key in ("red", "blue"):
             channel.publish(key, exchange=source)
