@@ -38,6 +38,7 @@ CHANCES = 25
 """As often as this, or nearly, a run at depth ci brings the circumstances of a race about, but for the rarest."""
 ALWAYS = {
     "time-to-live",
+    "dead-letters-go-on",
     "settlements-kept-back",
     "name-used-again",
     "get-meets-deletion",

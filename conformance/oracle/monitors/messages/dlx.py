@@ -152,7 +152,8 @@ def _age(event: Event, mortal: Mortal, steps: list[Step], graves: Graves, notes:
     early = graves.not_before(mortal, steps) - event.time_ns
     if early > 0 and len(steps) > 1 and all(step.reason == EXPIRED for step in steps):
         allowed = f"{mortal.queue} and the next queues have it for as long as it has to live in each"
-        notes.find(STAYS, event, allowed, f"it comes {early // MILLISECOND + 1} ms earlier, or more", mortal.sent)
+        each = early // MILLISECOND // len(steps) + 1
+        notes.find(STAYS, event, allowed, f"out of each of {len(steps)} queues, {each} ms too early", mortal.sent)
 
 
 def _list(event: Event, mortal: Mortal, steps: list[Step], told: tuple[Death, ...], queue: str, notes: Notes) -> None:

@@ -30,8 +30,6 @@ MILLISECOND = 1_000_000
 SOON = 1_000 * MILLISECOND
 EARLY = 20 * MILLISECOND
 """What clocks may differ by."""
-COARSE = 150 * MILLISECOND
-"""So much sooner each of several times to live may be over, for a broker that reads its clock ten times a second."""
 STEPS = 4
 """So many deaths are followed between two sightings."""
 MESSAGES, QUEUES = 256, 128
@@ -277,7 +275,7 @@ class Graves:
             if step.reason == EXPIRED and (number or not mortal.seen):
                 own = "" if number or mortal.deaths else mortal.expiration or ""
                 lives = self.places[step.queue].number(TTL), int(own) if own.isdecimal() else None
-                time += max(0, min((life for life in lives if life is not None), default=0) * MILLISECOND - COARSE)
+                time += min((life for life in lives if life is not None), default=0) * MILLISECOND
         return time
 
     def goes_round(self, name: str, key: str) -> bool:
