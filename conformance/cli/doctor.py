@@ -25,6 +25,7 @@ from conformance.cli.parsing import printed
 from conformance.drive import probes
 from conformance.drive.drivers.errors import ConnectionLost, Unreachable
 from conformance.drive.drivers.raw import RawConnection
+from conformance.drive.drivers.sweep import unrecorded
 from conformance.drive.drivers.target import BadUrl, Target
 from conformance.history.events import Event
 from conformance.outcome import short_timeout
@@ -35,6 +36,8 @@ from conformance.session.exits import GATE_OPEN, UNREACHABLE, WRONG_USE, Refused
 
 LAYERS = ("tcp", "tls", "header", "login", "vhost", "rights", "queues", "clean-up")
 _PATIENCE = 5.0
+WAYS = ((True, False), (False, True), (False, False))
+"""How a queue may be declared: as exclusive, as durable."""
 
 
 def arguments(added: argparse.ArgumentParser) -> None:
@@ -95,6 +98,7 @@ def examine(target: Target) -> Diagnosis:
 
 def _examine(target: Target, diagnosis: Diagnosis) -> None:
     target, connection = brokers.welcome(target)
+    patient = _Patient(connection, target)
     try:
         properties = connection.server_properties
         diagnosis.product, diagnosis.version = (str(properties.get(name) or "") for name in ("product", "version"))
@@ -102,10 +106,10 @@ def _examine(target: Target, diagnosis: Diagnosis) -> None:
         diagnosis.negotiated = dict(connection.tuned._asdict())
         match = profiles.match(properties)
         diagnosis.profile, diagnosis.matched = match.profile.name, match.how
-        _Patient(connection, target).use()
-        connection.close()
+        patient.use()
+        patient.connection.close()
     finally:
-        connection.abort()
+        patient.connection.abort()
     known = match.kind != profiles.TEXTS
     answers = probes.Inquiry(target, _PATIENCE, stranger=not known).answers()
     fitting = probes.adapted(match.profile, answers, known=known)
@@ -118,21 +122,22 @@ def _offered(properties: Mapping[str, Any]) -> list[str]:
     return sorted(name for name, on in announced.items() if on) if isinstance(announced, Mapping) else []
 
 
+class _RefusedHere(Unreachable):
+    """Another way may do."""
+
+
 class _Patient:
     """One connection, one channel, one private queue."""
 
     def __init__(self, connection: RawConnection, target: Target) -> None:
-        self._connection, self._target = connection, target
+        self.connection, self._target = connection, target
         self._number = 0
 
     def use(self) -> None:
         """Declare, publish, get: the rights that a run needs; then delete: that it can clean up."""
         name = f"amqpconf.doctor.{secrets.token_hex(4)}"
-        self._open()
-        self._ask(
-            "queues", "declare a queue", m.QueueDeclare(self._number, queue=name, exclusive=True), "queue.declare-ok"
-        )
-        self._connection.queue((m.BasicPublish(self._number, 0, "", name), b"doctor", {}))
+        self._declare(name)
+        self.connection.queue((m.BasicPublish(self._number, 0, "", name), b"doctor", {}))
         self._ask(
             "queues",
             "publish and get a message",
@@ -142,22 +147,41 @@ class _Patient:
         )
         self._ask("clean-up", "delete its own queue", m.QueueDelete(self._number, 0, name), "queue.delete-ok")
 
+    def _declare(self, name: str) -> None:
+        """In the first way that is not refused. Raises what came of the first."""
+        first: Unreachable | None = None
+        for exclusive, durable in WAYS:
+            try:
+                self._open()
+                declare = m.QueueDeclare(self._number, queue=name, exclusive=exclusive, durable=durable)
+                self._ask("queues", "declare a queue", declare, "queue.declare-ok")
+                return
+            except _RefusedHere as refused:
+                first = first or refused
+            self.connection.abort()
+            try:
+                self.connection, self._number = unrecorded(self._target), 0
+            except Unreachable:
+                break
+        assert first is not None
+        raise first
+
     def _open(self) -> None:
         self._number += 1
         self._ask("queues", "open a channel", m.ChannelOpen(self._number), "channel.open-ok")
 
     def _ask(self, layer: str, what: str, request: Any, *wanted: str) -> None:
         try:
-            self._connection.send(request)
+            self.connection.send(request)
         except ConnectionLost:
             raise self._lost(layer, what) from None
         until = time.monotonic() + _PATIENCE
-        while self._connection.alive and time.monotonic() < until:
-            for event in self._connection.receive(until - time.monotonic()):
+        while self.connection.alive and time.monotonic() < until:
+            for event in self.connection.receive(until - time.monotonic()):
                 if event.method in wanted:
                     return
                 self._complain(layer, what, event)
-        if not self._connection.alive:
+        if not self.connection.alive:
             raise self._lost(layer, what)
         raise Unreachable(
             layer,
@@ -170,7 +194,7 @@ class _Patient:
             code, text = event.args.get("reply_code"), event.args.get("reply_text")
             said = f"{self._target.address} refuses to {what}: {code} {text!r}."
             if code != probes.ACCESS_REFUSED:
-                raise Unreachable(layer, f"{said} Every check needs that. See the broker's log for the reason.")
+                raise _RefusedHere(layer, f"{said} Every check needs that. See the broker's log for the reason.")
             raise Unreachable(
                 "rights",
                 (
@@ -180,7 +204,7 @@ class _Patient:
             )
 
     def _lost(self, layer: str, what: str) -> Unreachable:
-        return Unreachable(
+        return _RefusedHere(
             layer,
             f"{self._target.address} ends the connection when asked to {what}. Look into the "
             "broker's log for the reason.",

@@ -22,6 +22,9 @@ class Script(Protocol):
     queue_type: str
     payloads: Payloads
 
+    @property
+    def durable(self) -> bool: ...
+
     def transmit(self, channel: Channel, *items: Item) -> None: ...
 
     def view_of(self, channel: Channel) -> ChannelView | None: ...
@@ -70,18 +73,19 @@ class Channel:
         queue: str = "",
         *,
         passive: bool = False,
-        durable: bool = True,
+        durable: bool | None = None,
         exclusive: bool = False,
         auto_delete: bool = False,
         no_wait: bool = False,
         arguments: Mapping[str, Any] | None = None,
     ) -> None:
+        """As durable, where nothing else is said and the broker has such queues."""
         self.send(
             m.QueueDeclare(
                 self.number,
                 queue=queue,
                 passive=passive,
-                durable=durable,
+                durable=self._stage.durable if durable is None else durable,
                 exclusive=exclusive,
                 auto_delete=auto_delete,
                 no_wait=no_wait,

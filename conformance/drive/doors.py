@@ -30,6 +30,7 @@ LARGE, MANY = 131072, 2047
 
 def dial(stage: Stage, name: str, *, login: bool = True, vhost: bool = True) -> RawConnection:
     """A socket on which nothing was said yet."""
+    stage.make_room()
     name = stage.unused(name)
     link = RawConnection(reach(stage.target), stage.recorder, name, stage.target)
     stage.connections[name] = link

@@ -10,6 +10,9 @@ Some brokers let no client in that announces more than it must. They are asked w
 works. Who announces that it lacks a feature lacks it, unless the answer shows the contrary; who announces that it has
 one refuses it lawfully by 540 alone; an argument that nobody has to know must be announced; and who takes an argument
 and passes over it (`effects`) does not offer it, unless the profile was made for this very product.
+
+The first question finds a way to declare queues at all: as durable, or where that is refused, as transient. All others
+then use that way.
 """
 
 from __future__ import annotations
@@ -23,15 +26,27 @@ import codec
 from codec import methods as m
 from codec import values
 from conformance.catalogue.profiles import Profile
-from conformance.catalogue.rules.features import CAPABILITIES, FEATURES, OPTIONAL
+from conformance.catalogue.rules.features import (
+    CAPABILITIES,
+    CROWD,
+    DECLARATIONS,
+    DURABLE,
+    EXCLUSIVE,
+    FEATURES,
+    OPTIONAL,
+    SERVER_NAMED,
+)
 from conformance.drive.drivers import effects
 from conformance.drive.drivers.errors import ConnectionLost, Unreachable
 from conformance.drive.drivers.raw import Item, RawConnection
-from conformance.drive.drivers.sweep import part, sweep, unrecorded
+from conformance.drive.drivers.sweep import hasty, part, sweep, unrecorded
 from conformance.drive.drivers.target import Target
+from conformance.drive.questions import ARGUMENTS, DECLARED, EXCHANGES, METHODS
 from conformance.history.events import Event
 
 OFFERED, REFUSED, WRONG, SILENT, LOST = "offered", "refused", "refused wrongly", "no answer", "connection lost"
+DOZEN = 12
+"""The suite needs no more connections at once."""
 DEATHS = 5
 """So often a broker is brought back."""
 LEAST, ACCESS_REFUSED, NOT_IMPLEMENTED, FAILURE = 400, 403, 540, 541
@@ -39,29 +54,6 @@ LEAST, ACCESS_REFUSED, NOT_IMPLEMENTED, FAILURE = 400, 403, 540, 541
 the broker has failed."""
 NOBODY = "amqpconf-no-such-type"
 QUEUE_TYPE = "x-queue-type"
-ARGUMENTS: Mapping[str, Mapping[str, object]] = {
-    "x-max-length": {"x-max-length": 5},
-    "x-overflow": {"x-max-length": 5, "x-overflow": "reject-publish"},
-    "x-message-ttl": {"x-message-ttl": 60_000},
-    "x-expires": {"x-expires": 60_000},
-    "x-dead-letter-exchange": {"x-dead-letter-exchange": ""},
-    "x-single-active-consumer": {"x-single-active-consumer": True},
-    "x-max-priority": {"x-max-priority": 3},
-}
-EXCHANGES: Mapping[str, tuple[str, Mapping[str, object]]] = {
-    "topic exchange": ("topic", {}),
-    "headers exchange": ("headers", {}),
-    "alternate-exchange": ("fanout", {"alternate-exchange": "amq.fanout"}),
-}
-"""By feature: the type of an exchange, and its arguments."""
-METHODS: Mapping[str, codec.Method] = {
-    "channel.flow": m.ChannelFlow(1, True),
-    "basic.qos": m.BasicQos(1, 0, 1, False),
-    "basic.qos global": m.BasicQos(1, 0, 1, True),
-    "basic.recover": m.BasicRecover(1, True),
-    "confirm.select": m.ConfirmSelect(1, False),
-    "tx.select": m.TxSelect(1),
-}
 UNSHOWN = frozenset({"basic.nack", "x-priority"})
 """A broker that passes over these answers as one that knows them does."""
 ANNOUNCED = frozenset({"x-priority"})
@@ -76,6 +68,8 @@ class Answer:
     feature: str
     state: str
     words: str = ""
+    most: int | None = None
+    """So many are possible, where that is the question."""
 
 
 class Inquiry:
@@ -97,15 +91,16 @@ class Inquiry:
         self._queues: list[str] = []
         self._names: list[str] = []
         self._capabilities: Mapping[str, object] = {}
+        self._durable = True
 
     def answers(self) -> list[Answer]:
         """All answers, in the order in which they were asked. What was declared is gone afterwards. Raises Unreachable
         where not even what every history needs is answered, or allowed."""
         try:
-            self._use()
-            about_queues = [*self._methods(), *self._nack(), *self._cancel(), *self._arguments(), *self._types()]
+            about_queues = [*self._use(), *self._declarations()]
+            about_queues += [*self._methods(), *self._nack(), *self._cancel(), *self._arguments(), *self._types()]
             about_queues += [*self._consumers(), *self._expiration()]
-            found = [*about_queues, *self._exchanges(), *self._bindings(), *self._carbon()]
+            found = [*about_queues, *self._exchanges(), *self._bindings(), *self._carbon(), self._crowd()]
             return [self._by_its_effect(self._beside_what_it_announces(answer)) for answer in found]
         finally:
             sweep(self._target, self._queues, self._names, self._patience)
@@ -131,29 +126,51 @@ class Inquiry:
         answer = self._ask("", steps, wanted, within)
         return None if answer.state == OFFERED else answer.words
 
-    def _use(self) -> None:
-        """A queue, a message into it and out of it."""
-        queue = self._name()
-        steps: tuple[Item, ...] = (
-            _declare(queue),
-            (m.BasicPublish(1, 0, "", queue), b"probe", {}),
-            m.BasicGet(1, 0, queue, True),
-            m.QueueDelete(1, 0, queue),
+    def _use(self) -> list[Answer]:
+        """A queue, a message into it and out of it: a durable one, else a transient one."""
+        first = self._used()
+        if first.state in (REFUSED, WRONG, LOST):
+            self._durable = False
+            self._durable = self._used().state != OFFERED
+        if first.state == OFFERED or not self._durable:
+            return [Answer(DURABLE, first.state, first.words)]
+        if first.state == SILENT:
+            declared = self._ask("queue.declare", (self.queue(),), "queue.declare-ok")
+            if declared.state == OFFERED:
+                return [Answer(DURABLE, OFFERED)]
+            first = declared
+        layer, advice = self._advice(first)
+        raise Unreachable(
+            layer,
+            (
+                f"{self._target.address} lets the user {self._target.user!r} in, but a queue cannot be declared, "
+                f"filled and emptied: {first.words}. {advice}"
+            ),
         )
-        answer = self._ask("queue.declare", steps, "queue.delete-ok")
-        if answer.state == SILENT:
-            answer = self._ask("queue.declare", steps[:1], "queue.declare-ok")
-            if answer.state == OFFERED:
-                return
-        if answer.state != OFFERED:
-            layer, advice = self._advice(answer)
-            raise Unreachable(
-                layer,
-                (
-                    f"{self._target.address} lets the user {self._target.user!r} in, but a queue cannot be declared, "
-                    f"filled and emptied: {answer.words}. {advice}"
-                ),
-            )
+
+    def _used(self) -> Answer:
+        queue = self.queue()
+        steps: tuple[Item, ...] = (
+            queue,
+            (m.BasicPublish(1, 0, "", queue.queue), b"probe", {}),
+            m.BasicGet(1, 0, queue.queue, True),
+            m.QueueDelete(1, 0, queue.queue),
+        )
+        return self._ask("queue.declare", steps, "queue.delete-ok")
+
+    def _declarations(self) -> Iterator[Answer]:
+        """Other ways to declare queues. One that the broker has named ends with its connection, where that can be."""
+        states = dict[str, str]()
+        for feature, flags in DECLARED.items():
+            declare = self.queue(flags=flags)
+            answer = self._ask(feature, (declare, m.QueueDelete(1, 0, declare.queue)), "queue.delete-ok")
+            states[feature] = answer.state
+            yield answer
+        flags = DECLARED[EXCLUSIVE] if states[EXCLUSIVE] == OFFERED else {}
+        answer = self._ask(SERVER_NAMED, (self._declare("", flags=flags),), "queue.declare-ok")
+        if answer.state == OFFERED and self.last is not None:
+            self._queues.append(self.last.queue or "")
+        yield answer
 
     def _advice(self, answer: Answer) -> tuple[str, str]:
         """The layer that fails where every history must begin, and what to do: only who refuses access speaks of
@@ -177,7 +194,7 @@ class Inquiry:
         """A refusal has no answer: only that the channel goes on shows that it was taken."""
         queue = self._name()
         steps: tuple[Item, ...] = (
-            _declare(queue),
+            self._declare(queue),
             (m.BasicPublish(1, 0, "", queue), b"probe", {}),
             m.BasicGet(1, 0, queue, False),
             m.BasicNack(1, 1, False, False),
@@ -188,7 +205,7 @@ class Inquiry:
     def _cancel(self) -> Iterator[Answer]:
         queue = self._name()
         steps: tuple[Item, ...] = (
-            _declare(queue),
+            self._declare(queue),
             m.BasicConsume(1, queue=queue, consumer_tag="probe"),
             m.BasicCancel(1, "probe", False),
         )
@@ -196,7 +213,7 @@ class Inquiry:
 
     def _consumers(self) -> Iterator[Answer]:
         """Ways to consume that not every broker knows."""
-        queue = _declare(self._name())
+        queue = self.queue()
         ranked = m.BasicConsume(1, queue=queue.queue, consumer_tag="probe", arguments=values.table({"x-priority": 1}))
         yield self._ask("x-priority", (queue, ranked), "basic.consume-ok")
         replies = m.BasicConsume(1, queue=REPLIES, consumer_tag="probe", no_ack=True)
@@ -218,7 +235,7 @@ class Inquiry:
         first, second = self.exchange("fanout"), self.exchange("fanout")
         bind = m.ExchangeBind(1, 0, second.exchange, first.exchange, "")
         yield self._ask("exchange.bind", (first, second, bind), "exchange.bind-ok")
-        headers, queue = self.exchange("headers"), _declare(self._name())
+        headers, queue = self.exchange("headers"), self.queue()
         form = values.table({"x-match": "all-with-x", "x-probe": 1})
         compared = m.QueueBind(1, queue=queue.queue, exchange=headers.exchange, arguments=form)
         yield self._ask("x-match all-with-x", (headers, queue, compared), "queue.bind-ok")
@@ -228,7 +245,7 @@ class Inquiry:
         feature, queue = "sender-selected distribution", self._name()
         header = {"headers": [("CC", "A", [("S", queue.encode())])]}
         publish: Item = (m.BasicPublish(1, 0, "", f"{queue}.nobody"), b"probe", header)
-        steps = (_declare(queue), publish, m.QueueDelete(1, queue=queue, if_empty=True))
+        steps = (self._declare(queue), publish, m.QueueDelete(1, queue=queue, if_empty=True))
         answer = self._ask(feature, steps, "queue.delete-ok")
         if answer.state == OFFERED:
             yield Answer(feature, REFUSED, "CC is passed over")
@@ -236,13 +253,28 @@ class Inquiry:
             filled = answer.words.startswith("channel.close 406")
             yield Answer(feature, OFFERED) if filled else answer
 
+    def _crowd(self) -> Answer:
+        """As many connections at once as the suite may need."""
+        links, words = list[RawConnection](), ""
+        try:
+            while len(links) < DOZEN:
+                links.append(unrecorded(hasty(self._target, self._patience)))
+        except Unreachable as unreachable:
+            words = unreachable.message.partition(". ")[0].partition(", so ")[0]
+        finally:
+            for link in links:
+                part(link, 1.0)
+        if len(links) == DOZEN or not links:
+            return Answer(CROWD, OFFERED)
+        return Answer(CROWD, REFUSED, f"not more than {len(links)}, then: {words}", len(links))
+
     def _expiration(self) -> Iterator[Answer]:
         """A broker that knows nothing of it passes over it: that shows where gets find two messages that live for no
         time at all."""
         feature, queue = "expiration", self._name()
         publish: Item = (m.BasicPublish(1, 0, "", queue), b"probe", {"expiration": "0"})
         get = m.BasicGet(1, 0, queue, True)
-        answer = self._ask(feature, (_declare(queue), publish, publish, get, get), effects.TAKEN)
+        answer = self._ask(feature, (self._declare(queue), publish, publish, get, get), effects.TAKEN)
         found = answer.state == OFFERED and self.last is not None and self.last.method == effects.TAKEN
         yield Answer(feature, REFUSED, "it is passed over") if found else answer
 
@@ -251,8 +283,19 @@ class Inquiry:
         table = values.table(arguments or {})
         return m.ExchangeDeclare(1, exchange=self._names[-1], type=kind, arguments=table)
 
-    def queue(self, arguments: Mapping[str, object] | None = None) -> m.QueueDeclare:
-        return _declare(self._name(), arguments)
+    def queue(
+        self, arguments: Mapping[str, object] | None = None, flags: Mapping[str, bool] | None = None
+    ) -> m.QueueDeclare:
+        return self._declare(self._name(), arguments, flags)
+
+    def _declare(
+        self,
+        name: str,
+        arguments: Mapping[str, object] | None = None,
+        flags: Mapping[str, bool] | None = None,
+    ) -> m.QueueDeclare:
+        wanted = {"durable": self._durable, **(flags or {})}
+        return m.QueueDeclare(1, queue=name, arguments=values.table(arguments or {}), **wanted)
 
     def _declares(self, feature: str, arguments: Mapping[str, object]) -> Answer:
         return self._ask(feature, (self.queue(arguments),), "queue.declare-ok")
@@ -331,10 +374,6 @@ def _reply(step: Item) -> str:
     return f"{name}-ok" if f"{name}-ok" in m.BY_NAME else ""
 
 
-def _declare(queue: str, arguments: Mapping[str, object] | None = None) -> m.QueueDeclare:
-    return m.QueueDeclare(1, queue=queue, durable=True, arguments=values.table(arguments or {}))
-
-
 def _refusal(event: Event) -> tuple[str, str]:
     code, text = int(event.args.get("reply_code", 0)), str(event.args.get("reply_text", ""))
     return REFUSED if code >= LEAST and code != FAILURE else WRONG, f"{event.method} {code} {text!r}"
@@ -344,13 +383,23 @@ def adapted(profile: Profile, answers: Sequence[Answer], *, known: bool) -> Prof
     """The profile, with what this broker was found to offer. `known`: the profile is made for this very product, so
     that its queue types need only not be contradicted; else they are those that were found."""
     states = {answer.feature: answer for answer in answers}
-    refused = {one.feature: one.words for one in answers if one.feature in OPTIONAL and one.state == REFUSED}
+    refused = {one.feature: one.words for one in answers if _is_refused(one)}
     shunned = {
         one.feature: one.words
         for one in answers
         if one.feature in FEATURES and one.state != OFFERED and one.feature not in refused
     }
-    return replace(profile, refused=refused, shunned=shunned, queue_types=_types(profile, states, known=known))
+    crowd = next((one.most - 1 or 1 for one in answers if one.feature == CROWD and one.most), None)
+    return replace(
+        profile, crowd=crowd, refused=refused, shunned=shunned, queue_types=_types(profile, states, known=known)
+    )
+
+
+def _is_refused(answer: Answer) -> bool:
+    """A way to declare is refused by whatever answer; for anything else the protocol has a form."""
+    if answer.feature in DECLARATIONS:
+        return answer.state in (REFUSED, WRONG, LOST)
+    return answer.feature in OPTIONAL and answer.state == REFUSED
 
 
 def _types(profile: Profile, states: Mapping[str, Answer], *, known: bool) -> tuple[str, ...]:

@@ -16,14 +16,15 @@ import secrets
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
 from codec import methods as m
+from conformance.catalogue.rules.features import AUTO_DELETE, DURABLE, EXCLUSIVE
 from conformance.drive.drivers.errors import ConnectionLost, Unreachable
 from conformance.drive.drivers.marks import Marks
 from conformance.drive.drivers.raw import RawConnection
-from conformance.drive.drivers.sweep import hasty, unrecorded
+from conformance.drive.drivers.sweep import hasty, part, unrecorded
 from conformance.drive.drivers.target import Target
 from conformance.history.events import Event
 
@@ -61,6 +62,10 @@ class Pulse:
     """Why the broker cannot be examined just now; empty while it can."""
     lacking: str = ""
     """The step that it did not answer when it was first asked; empty: it answered all."""
+    alone: bool = False
+    """The broker lets in no more than one client at a time: none is kept here, and none is heard during a history."""
+    refused: Collection[str] = ()
+    """Features that the broker does not offer."""
     revived: int = 0
     """How often there was a broker to go on with after a breakdown: restarted, or in another vhost."""
     elsewhere: str = ""
@@ -80,6 +85,8 @@ class Pulse:
             self.down = self._anew(patience * attempt)
         if not self.down:
             self._beats.append(time.monotonic() - begin)
+        if self.alone:
+            self._part()
         return not self.down
 
     @property
@@ -180,6 +187,18 @@ class Pulse:
             self._line.abort()
             self._line = None
 
+    def _declare(self, name: str) -> m.QueueDeclare:
+        """A queue that goes by itself, as far as this broker has such."""
+        exclusive, auto_delete = EXCLUSIVE not in self.refused, AUTO_DELETE not in self.refused
+        durable = not exclusive and DURABLE not in self.refused
+        return m.QueueDeclare(1, queue=name, durable=durable, exclusive=exclusive, auto_delete=auto_delete)
+
+    def _part(self) -> None:
+        """Closes the connection in good order, so that there is room for another one."""
+        if self._line is not None:
+            part(self._line, self.patience)
+            self._line = None
+
     def _anew(self, patience: float) -> str:
         """The same on a new connection, which is kept where that went well."""
         self.drop()
@@ -202,7 +221,7 @@ class Pulse:
         try:
             line.send(
                 m.ChannelOpen(1),
-                m.QueueDeclare(1, queue=name, exclusive=True, auto_delete=True),
+                self._declare(name),
                 m.QueueDelete(1, queue=name),
                 m.ChannelClose(1, 200, "done", 0, 0),
             )

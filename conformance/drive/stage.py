@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,7 +21,7 @@ from typing import Any
 from codec import Method
 from conformance.catalogue import rules as catalogue
 from conformance.catalogue.profiles import Profile
-from conformance.catalogue.rules.features import asked_of
+from conformance.catalogue.rules.features import CROWD, DURABLE, asked_of
 from conformance.drive import ending
 from conformance.drive.around import Around
 from conformance.drive.belongings import Belongings
@@ -42,6 +42,9 @@ __all__ = ["BACKSTAGE", "Endless", "NotOffered", "SceneOver", "Stage"]
 
 BACKSTAGE = 900
 """The channel, where the broker allows so many, on which queues are declared, drained and deleted."""
+MANY = 65535
+"""Channels, where there is no limit."""
+FEW_CHANNELS = "the broker allows no more channels of a connection than {}"
 
 _BOUND = frozenset({"exchange.declare-ok", "queue.bind-ok"})
 
@@ -78,6 +81,12 @@ class Stage:
         self._channels: dict[tuple[str, int], Channel] = {}
         self._hands: dict[str, Channel] = {}
         self._numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: itertools.count(1))
+        self._last: Counter[str] = Counter()
+        """The last channel that a scene was given, by connection."""
+        self._plain: set[str] = set()
+        """Connections about which nothing is special."""
+        self.lacking = ""
+        """What the broker refuses, without which the scene could not go on."""
         self.payloads = Payloads()
         self._batching = False
         self._over = self._amid = False
@@ -117,7 +126,10 @@ class Stage:
             heartbeat=heartbeat,
             channel_max=channel_max,
         )
+        self.make_room()
         name = self.unused(name)
+        if properties is None and capabilities is None and login is None and vhost is None and not channel_max:
+            self._plain.add(name)
         try:
             connection = enter(name, properties=properties)
         except Unreachable:
@@ -127,6 +139,12 @@ class Stage:
             connection = enter(name, properties={**(properties or {}), "capabilities": {}})
         self.connections[name] = connection
         return connection
+
+    def make_room(self) -> None:
+        """Raises NotOffered where the broker lets in no more connections than there are."""
+        most = self.profile.crowd
+        if most is not None and sum(link.alive for link in self.connections.values()) >= most:
+            raise NotOffered(f"the broker does not offer {CROWD}: {self.profile.refused.get(CROWD, '')}", refused=True)
 
     def unused(self, name: str) -> str:
         """This name for a connection, or one like it that none in this history has had."""
@@ -169,11 +187,17 @@ class Stage:
         """May it be used here? What came to no lawful end when it was tried is only for the rules that are about it."""
         return feature not in self._without
 
+    @property
+    def durable(self) -> bool:
+        """Are queues declared as durable, where a scene has no wish of its own? On a broker that has such."""
+        return self.offers(DURABLE)
+
     def require(self, *features: str) -> None:
         """Raises NotOffered where one of these may not be used here."""
         for feature in features:
             if feature in self._without:
-                raise NotOffered(f"the broker does not offer {feature}: {self._without[feature]}")
+                refused = feature in self.profile.refused
+                raise NotOffered(f"the broker does not offer {feature}: {self._without[feature]}", refused=refused)
 
     def used(self) -> list[Channel]:
         """All channels of the scene, open or not."""
@@ -195,7 +219,7 @@ class Stage:
         self.belongings.queues[name] = connection
         channel.declare(
             name,
-            durable=True if durable is None else durable,
+            durable=durable,
             arguments={**({"x-queue-type": self.queue_type} if self.profile.typed else {}), **(arguments or {})},
             **declare,
         )
@@ -279,7 +303,7 @@ class Stage:
         if self.guard.deeds.deadly:
             self._spare(items)
         if self._without:
-            self.require(*(name for item in items if isinstance(item, Method) and (name := asked_of(item))))
+            self.require(*itertools.chain.from_iterable(asked_of(item) for item in items if isinstance(item, Method)))
         try:
             channel.connection.queue(*items)
         except ConnectionLost as lost:
@@ -404,8 +428,25 @@ class Stage:
 
     def _numbered(self, number: int | None, connection: RawConnection) -> Channel:
         """This channel of the scene, or the next one."""
-        number = number or next(self._numbers[connection.name])
+        if number is None:
+            connection = self._roomy(connection)
+            number = next(self._numbers[connection.name])
+            self._last[connection.name] = number
+        elif number > (connection.tuned.channel_max or MANY):
+            raise NotOffered(FEW_CHANNELS.format(connection.tuned.channel_max), refused=True)
         return self._channels.setdefault((connection.name, number), Channel(self, connection, number))
+
+    def _roomy(self, connection: RawConnection) -> RawConnection:
+        """This connection, or where its last channel is taken, one more that is like it. The last but one, where there
+        are several: one is for the backstage."""
+        most = connection.tuned.channel_max or MANY
+        annex = connection
+        while self._last[annex.name] >= max(1, most - 1):
+            if annex.name not in self._plain:
+                raise NotOffered(FEW_CHANNELS.format(most), refused=True)
+            beside = self.connections.get(f"{annex.name}+")
+            annex = beside if beside is not None and beside.alive else self.connect(f"{annex.name}+")
+        return annex
 
     def _await_open(self, channel: Channel) -> None:
         self.waiter.need(lambda: channel.state == "open", f"{channel} does not open")
@@ -425,6 +466,8 @@ class Stage:
     def _hand(self, connection: RawConnection) -> Channel:
         """The channel of our own on this connection, opened where it is not."""
         number = min(BACKSTAGE, connection.tuned.channel_max)
+        if number == 1 and connection.name in self._plain:
+            connection = self.connections.get("backstage") or self.connect("backstage")
         channel = self._hands.setdefault(connection.name, Channel(self, connection, number))
         if channel.state != "open":
             self.reopen(channel)

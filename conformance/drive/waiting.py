@@ -59,7 +59,11 @@ class SceneOver(Exception):
 
 
 class NotOffered(SceneOver):
-    """The broker does not offer what was to be sent. Nothing was sent."""
+    """The broker does not offer what was to be sent. Nothing was sent. `refused`: it refuses that, as it may."""
+
+    def __init__(self, why: str, *, refused: bool = False) -> None:
+        super().__init__(why)
+        self.refused = refused
 
 
 class BrokenDown(SceneOver):
@@ -200,7 +204,7 @@ class Waiter:
         """Seconds for which to wait on, by what the pulse shows just now; nothing where those `waited` are enough.
         Raises BrokenDown where nobody is answered any more."""
         pulse = self.guard.pulse
-        if pulse is None:
+        if pulse is None or pulse.alone:
             return 0.0
         if not pulse.beats():
             self.break_down(pulse.down)

@@ -162,6 +162,7 @@ class _Scope:
         self._refused = {name: words for entry in ledger.entries for name, words in entry.refused.items()}
         self._exercised, self._reports = ledger.exercised(), ledger.reports()
         self._unreached = ledger.unreached()
+        self._lacking = {rule: entry.lacking for entry in ledger.entries if entry.lacking for rule in entry.rules}
         self._witnesses = _weighed(failing.weakened(ledger.entries, ledger.witnesses()), frame.known)
         asked = frame.selection
         self._selected = {rule.id for rule in sets.select(asked.set, asked.rules, asked.level)}
@@ -221,6 +222,8 @@ class _Scope:
             return Verdict.UNSEEN, UNSEEN
         if verdict in (Verdict.HELD, Verdict.UNDER_TESTED) and rule.id in self._failed:
             return Verdict.HARNESS_ERROR, "the suite itself failed in a check of this rule"
+        if verdict is Verdict.UNDER_TESTED and rule.id in self._lacking:
+            return Verdict.NOT_OFFERED, self._lacking[rule.id]
         if verdict is Verdict.UNDER_TESTED:
             return verdict, self._too_little(rule)
         return verdict, absent if verdict is Verdict.NOT_OFFERED else None

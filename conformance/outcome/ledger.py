@@ -123,6 +123,8 @@ class Entry:
     incidents: tuple[Incident, ...] = ()
     unplayed: str = ""
     """Why the check was not played at all."""
+    lacking: str = ""
+    """What the broker refuses, without which the check could not go on."""
     met: Mapping[str, int] = field(default_factory=dict)
     """How often each circumstance arose."""
     reached: str = ""

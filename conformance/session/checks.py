@@ -54,6 +54,8 @@ class Attempt:
     trouble: Trouble | None = None
     incidents: list[Incident] = field(default_factory=list)
     unplayed: str = ""
+    lacking: str = ""
+    """What the broker refuses, without which it could not go on."""
     round: str = ""
     """Of a hunt: the one that is played."""
     _kinds: dict[Kind, Witness] = field(default_factory=dict)
@@ -228,6 +230,7 @@ class Attempt:
             refused=dict(self.opened.profile.refused),
             incidents=incidents.merged(self.incidents),
             unplayed=self.unplayed,
+            lacking=self.lacking,
             met=dict(sorted(self.total.met.items())),
             reached=self._reached(),
         )
@@ -295,6 +298,7 @@ def play(attempt: Attempt, scene: Callable[[], object], stage: Stage | None) -> 
 def _conclude(attempt: Attempt, stage: Stage, failure: BaseException | None) -> None:
     """Bring the history of a scene to its end, judge it, and tell what went wrong on the way, if anything did."""
     failure = conclude(stage, failure)
+    attempt.lacking = stage.lacking
     attempt.after(stage)
     attempt.contribute(stage.judgement, stage.events)
     account(attempt, failure, "" if stage.waiter.down else vanished(stage.events))

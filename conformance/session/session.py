@@ -19,6 +19,7 @@ from typing import Any
 from conformance import __version__
 from conformance.catalogue import deviations, sets
 from conformance.catalogue.profiles import BadProfile, Profile, load
+from conformance.catalogue.rules.features import CROWD
 from conformance.drive import probes
 from conformance.drive.around import Around
 from conformance.drive.budget import ALTOGETHER, PART, TimeBudget
@@ -145,7 +146,14 @@ class Session:
         tally = Tally(self._sink(broker, profile))
         target = patient(under_test.target)
         beside = around(options.admin, options.consumer_timeout, under_test)
-        pulse = Pulse(hasty(target, under_test.deadline), under_test.deadline, options.restart)
+        alone = any(one.feature == CROWD and one.most == 1 for one in under_test.found)
+        pulse = Pulse(
+            hasty(target, under_test.deadline),
+            under_test.deadline,
+            options.restart,
+            alone=alone,
+            refused=profile.refused,
+        )
         if options.kill is not None and under_test.embedded is None:
             beside.kill = self._killing(pulse, options.kill)
         unfit = self._restarting(pulse, beside) if under_test.embedded is None else ""

@@ -88,6 +88,8 @@ class Profile:
     refused: Mapping[str, str] = field(default_factory=dict)
     """Features that the broker was found not to offer, each with the words of its refusal."""
     shunned: Mapping[str, str] = field(default_factory=dict)
+    crowd: int | None = None
+    """So many connections at once are let in; None: as many as the suite needs."""
     """Features of which a trial came to no lawful end, each with what came instead."""
 
     @property

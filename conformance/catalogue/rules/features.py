@@ -4,11 +4,15 @@ A feature is a method, one of its flags, or a queue argument, under the name tha
 are RabbitMQ's extensions and the classes that the specification leaves to the broker: who refuses one of them lawfully
 does not offer the rules that need it. The others must be there; but where one gets no answer, only the scenes of the
 rules that are about it send it, and all others do without.
+
+Who refuses a way to declare (`DECLARATIONS`) is examined by what is left: where queues cannot be durable, all are
+transient. The text allows none of these refusals, but brokers make them, with whatever code; no rule can be judged on
+what cannot be declared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 OPTIONAL: Mapping[str, str] = MappingProxyType(
@@ -53,7 +57,22 @@ MANDATORY: Mapping[str, str] = MappingProxyType(
         "queue.purge": "emptying a queue",
     }
 )
-FEATURES: Mapping[str, str] = MappingProxyType({**MANDATORY, **OPTIONAL})
+DURABLE, TRANSIENT, EXCLUSIVE = "durable queues", "transient queues", "exclusive queues"
+AUTO_DELETE, SERVER_NAMED = "auto-delete queues", "server-named queues"
+CROWD = "a dozen connections at once"
+DECLARATIONS: Mapping[str, str] = MappingProxyType(
+    {
+        DURABLE: "queues that outlive the broker",
+        TRANSIENT: "queues that end with the broker, and that all connections may use",
+        EXCLUSIVE: "queues of one connection",
+        AUTO_DELETE: "queues that go with their last consumer",
+        SERVER_NAMED: "queues to which the broker gives a name",
+        CROWD: "as many connections at a time as a scene may need",
+        "direct exchange": "exchanges that compare routing keys",
+        "fanout exchange": "exchanges that lead to all their queues",
+    }
+)
+FEATURES: Mapping[str, str] = MappingProxyType({**MANDATORY, **DECLARATIONS, **OPTIONAL})
 
 
 CAPABILITIES: Mapping[str, str] = MappingProxyType(
@@ -68,11 +87,28 @@ CAPABILITIES: Mapping[str, str] = MappingProxyType(
 """By which key of its capabilities a broker announces a feature, or says that it has none."""
 
 
-def asked_of(method: object) -> str:
-    """The feature that sending this method asks for; empty for what needs none."""
+def asked_of(method: object) -> tuple[str, ...]:
+    """The features that sending this method asks for."""
     name = str(getattr(method, "NAME", ""))
+    if name in ("queue.declare", "exchange.declare") and getattr(method, "passive", False):
+        return ()
+    if name == "queue.declare":
+        return tuple(_declared(method))
     if name == "basic.qos" and getattr(method, "global_", False):
-        return "basic.qos global"
+        name = "basic.qos global"
     if name == "exchange.declare":
         name = f"{getattr(method, 'type', '')} exchange"
-    return name if name in FEATURES else ""
+    return (name,) if name in FEATURES else ()
+
+
+def _declared(method: object) -> Iterator[str]:
+    """The ways in which this declares a queue. That it is transient is asked for only where a queue is made so: one
+    that is there is compared even by brokers that make no such."""
+    if getattr(method, "durable", False):
+        yield DURABLE
+    if getattr(method, "exclusive", False):
+        yield EXCLUSIVE
+    if getattr(method, "auto_delete", False):
+        yield AUTO_DELETE
+    if not getattr(method, "queue", ""):
+        yield SERVER_NAMED

@@ -20,7 +20,7 @@ from conformance.drive.run.audience import Audience, Listener, Witness
 from conformance.drive.run.bench import Bench
 from conformance.drive.run.plays import Play, plays
 from conformance.drive.run.size import REVISITS, STEPS, examples
-from conformance.drive.stage import SceneOver, Stage
+from conformance.drive.stage import NotOffered, SceneOver, Stage
 
 A = TypeVar("A", bound=Audience)
 
@@ -61,6 +61,8 @@ def run(stage: Stage, scene: Callable[[], object], *, give_back: bool = False) -
 def conclude(stage: Stage, failure: BaseException | None, *, give_back: bool = False) -> BaseException | None:
     """Brings the history to its end: in good order, or cut off where the scene, or that, failed. What failed is
     returned."""
+    if isinstance(failure, NotOffered) and failure.refused:
+        stage.lacking = str(failure)
     if failure is None or isinstance(failure, SceneOver):
         failure = attempted(partial(stage.finish, give_back=give_back))
     if failure is not None:

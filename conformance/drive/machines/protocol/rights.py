@@ -164,7 +164,7 @@ def _declare(stage: Stage, heir: str = "") -> values.FieldTable:
 
 def _new_queue(stage: Stage, n: int, queue: str, exchange: str, other: str, key: str) -> Method:
     stage.require(DEAD_LETTERS)
-    return m.QueueDeclare(n, queue=queue, durable=True, arguments=_declare(stage, exchange))
+    return m.QueueDeclare(n, queue=queue, durable=stage.durable, arguments=_declare(stage, exchange))
 
 
 def _new_exchange(stage: Stage, n: int, queue: str, exchange: str, other: str, key: str) -> Method:
@@ -180,7 +180,9 @@ def _between(stage: Stage, n: int, queue: str, exchange: str, other: str, key: s
 
 Made = Callable[[Stage, int, str, str, str, str], Method]
 METHODS: Mapping[str, Made] = {
-    "declare": lambda stage, n, q, x, y, k: m.QueueDeclare(n, queue=q, durable=True, arguments=_declare(stage)),
+    "declare": lambda stage, n, q, x, y, k: m.QueueDeclare(
+        n, queue=q, durable=stage.durable, arguments=_declare(stage)
+    ),
     "declare with heir": _new_queue,
     "look for queue": lambda stage, n, q, x, y, k: m.QueueDeclare(n, queue=q, passive=True),
     "delete": lambda stage, n, q, x, y, k: m.QueueDelete(n, queue=q),

@@ -62,7 +62,9 @@ def remove(stage: Stage, queue: str) -> None:
 
 
 def declare(stage: Stage, channel: Channel, queue: str, **arguments: object) -> Method:
-    return m.QueueDeclare(channel.number, queue=queue, durable=True, arguments=values.table(typed(stage, **arguments)))
+    return m.QueueDeclare(
+        channel.number, queue=queue, durable=stage.durable, arguments=values.table(typed(stage, **arguments))
+    )
 
 
 def absent_exchange(stage: Stage) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from codec import methods as m
 from codec import values
+from conformance.catalogue.rules.features import DURABLE, TRANSIENT
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import reopen, stocked
 from conformance.drive.scenes.topology.test_exch import CLASSIC
@@ -34,18 +35,15 @@ def test_the_same_queue_again(stage: Stage) -> None:
         limited, channel, given = stage.queue({LENGTH: 10}), stage.channel(), values.table(typed(stage))
         for letter in ("b", "l"):
             arguments = [*given, (LENGTH, letter, 10)]
-            channel.send(m.QueueDeclare(channel.number, queue=limited, durable=True, arguments=arguments))
+            channel.send(m.QueueDeclare(channel.number, queue=limited, durable=stage.durable, arguments=arguments))
             stage.quiesce()
 
 
 @rule("QUEUE-004", queue_types=CLASSIC)
 def test_other_flags_of_a_queue(stage: Stage) -> None:
     """A durable queue as a transient one, and a transient one as a durable one; then as they are."""
-    transient = stage.recorder.private_name()
-    stage.belongings.queues[transient] = stage.connection
-    stage.channel().declare(transient, durable=False, exclusive=False, arguments=typed(stage))
-    stage.quiesce()
-    for queue, durable in ((stage.queue(), True), (transient, False)):
+    for durable in (feature == DURABLE for feature in (DURABLE, TRANSIENT) if stage.offers(feature)):
+        queue = stage.queue(durable=durable)
         channel = stage.channel()
         channel.declare(queue, durable=not durable, arguments=typed(stage))
         reopen(stage, channel)
