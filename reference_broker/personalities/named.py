@@ -14,6 +14,10 @@ NAMED: Mapping[str, str] = {
     "bouncer": "login.empty-capabilities tune.few-channels errors.hard-without-a-word",
     "doorman": "login.no-capabilities tune.no-heartbeat cancel.notifies-everybody",
     "customs": "login.odd-properties arguments.refused-softly refused.channel.flow-by-connection",
+    # brokers that have little
+    "pauper": "poor.durable-hard poor.exclusive-hard poor.types-hard",
+    "beggar": "poor.durable-softly poor.unnamed-softly poor.five-connections tune.no-heartbeat",
+    "hermit": "poor.one-channel poor.three-connections tune.small-frames",
     # brokers that forget
     "sieve": "losing.each-20th-message redelivered.always queues.never-deleted-by-themselves",
     "colander": "losing.each-5th-message confirms.each-3-doubled tags.counter-survives-reopen",

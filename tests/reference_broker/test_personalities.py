@@ -35,6 +35,7 @@ HARMLESS = {
     "arguments.",
     "immediate.",
     "queues.",
+    "poor.",
 }
 """Beginnings of the names of traits that may break nothing."""
 
@@ -254,7 +255,20 @@ def many_queues(client):
         client.send(m.QueueDeclare(1, 0, f"q{number}"))
 
 
+def ways_to_declare(client):
+    client.send(m.QueueDeclare(1, queue="own", exclusive=True))
+    client.send(m.ChannelOpen(2))
+    client.send(m.QueueDeclare(2))
+
+
+def a_crowd(client):
+    crowd = [type(client)(client.core).open() for _ in range(6)]
+    client.log += crowd[-1].log
+
+
 OWN = [
+    ways_to_declare,
+    a_crowd,
     login([]),
     login(values.table({"capabilities": {}})),
     login(values.table({"odd": 1})),

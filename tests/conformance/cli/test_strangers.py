@@ -237,6 +237,28 @@ def test_who_refuses_what_is_optional_does_not_offer_it(
     assert "tx.select: refused" in capsys.readouterr().out
 
 
+POOR = {
+    "poor.durable-hard": (("TAG-001", "ACK-001", "QUEUE-003"), {"QUEUE-004": "durable queues: connection.close 541"}),
+    "poor.exclusive-hard": (("QUEUE-003", "QUEUE-004"), {"QUEUE-006": "exclusive queues: connection.close 540"}),
+    "poor.one-channel": (("TAG-001", "ACK-002", "AUTO-001"), {"CHAN-004": "no more channels of a connection than 1"}),
+    "poor.three-connections": (("TAG-001", "CONN-006"), {"CONN-023": "a dozen connections at once: not more than 3"}),
+}
+"""By trait: what is judged all the same, and what is not offered."""
+
+
+@pytest.mark.parametrize("trait", POOR)
+def test_what_a_poor_broker_has_is_examined_and_what_it_has_not_is_told(trait: str, tmp_path: Path) -> None:
+    held, absent = POOR[trait]
+    with ReferenceBroker(personality=trait) as broker:
+        wanted = ",".join([*held, *absent])
+        assert main(["run", broker.url, *QUICK, "--rules", wanted, "--report", str(tmp_path)]) == 0
+    rules = {rule["id"]: rule for rule in results_of(tmp_path)["rules"]}
+    assert {name: rules[name]["verdict"] for name in held} == dict.fromkeys(held, "held")
+    for name, words in absent.items():
+        assert rules[name]["verdict"] == "not-offered"
+        assert words in rules[name]["reason"]
+
+
 def test_the_doctor_asks_as_a_run_does(stranger: ReferenceBroker, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", stranger.url]) == 0
     said = capsys.readouterr().out

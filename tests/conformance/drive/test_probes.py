@@ -11,11 +11,13 @@ import pytest
 
 from codec import methods as m
 from codec.errors import ReplyCode
+from conformance.catalogue.profiles import load
+from conformance.catalogue.rules.features import AUTO_DELETE, CROWD, DURABLE, EXCLUSIVE, SERVER_NAMED, TRANSIENT
 from conformance.cli.doctor import examine
 from conformance.drive.drivers import effects
 from conformance.drive.drivers.errors import Unreachable
 from conformance.drive.drivers.target import Target
-from conformance.drive.probes import LOST, OFFERED, REFUSED, SILENT, WRONG, Answer, Inquiry
+from conformance.drive.probes import LOST, OFFERED, REFUSED, SILENT, WRONG, Answer, Inquiry, adapted
 from reference_broker import ReferenceBroker
 from reference_broker.broker import CAPABILITIES
 from reference_broker.errors import raised
@@ -152,3 +154,43 @@ def test_who_dies_of_a_question_is_brought_back_and_asked_the_next(monkeypatch: 
     found = {one.feature: one for one in Inquiry(target, PATIENCE, revive=lambda: again(honest)).answers()}
     brokers[-1].stop()
     assert (found["tx.select"].state, found["basic.nack"].state) == (LOST, OFFERED)
+
+
+def offers(*traits: str) -> dict[str, Answer]:
+    """The answers of a poor broker."""
+    with ReferenceBroker(personality="+".join(traits)) as broker:
+        return {one.feature: one for one in Inquiry(Target.parse(broker.url), 2.0).answers()}
+
+
+@pytest.mark.parametrize(
+    ("trait", "feature", "state", "words"),
+    [
+        ("poor.durable-softly", DURABLE, REFUSED, "channel.close 406"),
+        ("poor.durable-hard", DURABLE, WRONG, "connection.close 541"),
+        ("poor.exclusive-hard", EXCLUSIVE, REFUSED, "connection.close 540"),
+        ("poor.unnamed-softly", SERVER_NAMED, REFUSED, "channel.close 406"),
+        ("poor.types-hard", "fanout exchange", REFUSED, "connection.close 503"),
+        ("poor.three-connections", CROWD, REFUSED, "not more than 3, then: "),
+        ("poor.five-connections", CROWD, REFUSED, "not more than 5, then: "),
+    ],
+)
+def test_what_is_not_declared_is_told_and_the_rest_is_asked_for_without_it(
+    trait: str, feature: str, state: str, words: str
+) -> None:
+    found = offers(trait)
+    assert (found[feature].state, found[feature].words[: len(words)]) == (state, words)
+    for other in ("confirm.select", "basic.nack", "x-max-length", AUTO_DELETE, TRANSIENT, "direct exchange"):
+        assert found[other].state == OFFERED, other
+
+
+@pytest.mark.parametrize(("trait", "most"), [("poor.three-connections", 2), ("poor.durable-softly", None)])
+def test_one_connection_is_kept_for_the_pulse(trait: str, most: int | None) -> None:
+    fitting = adapted(load("documented"), list(offers(trait).values()), known=True)
+    assert fitting.crowd == most
+
+
+def test_the_doctor_declares_in_a_way_that_is_not_refused() -> None:
+    with ReferenceBroker(personality="poor.exclusive-hard+poor.durable-softly") as broker:
+        diagnosis = examine(Target.parse(broker.url))
+    assert diagnosis.failed is None
+    assert [line.partition(":")[0] for line in diagnosis.offers[1:]] == [DURABLE, EXCLUSIVE]

@@ -1,0 +1,131 @@
+"""What poor strangers have not: ways to declare queues and exchanges, channels, connections.
+
+The texts allow few of these refusals, and no rule asks for what is refused: who has not got a thing breaks no rule that
+needs it. What is refused takes away what other rules could be seen by, but no more: everything else must be examined
+in a way that is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import codec
+from codec import methods as m
+from codec.errors import ReplyCode
+from reference_broker.channel import Channel
+from reference_broker.connection import Connection
+from reference_broker.errors import ConnectionException
+from reference_broker.parts import Handler, Parts
+from reference_broker.personalities.kinds import around, changes, wrap_handler
+from reference_broker.personalities.minding import tuning
+from reference_broker.personalities.refusing import error
+
+Declared = m.QueueDeclare | m.ExchangeDeclare
+
+
+def no_such(
+    name: str,
+    says: str,
+    method: type[codec.Method],
+    unwanted: Callable[[Any], bool],
+    code: int,
+    *,
+    hard: bool,
+    hides: str = "",
+) -> None:
+    """What is `unwanted` is not declared: the channel is closed, or where that is `hard`, the connection."""
+
+    def apply(parts: Parts) -> None:
+        def declare(earlier: Handler, channel: Channel, asked: Declared) -> None:
+            if not asked.passive and unwanted(asked):
+                raise error(code, "not supported here", hard)
+            earlier(channel, asked)
+
+        wrap_handler(parts, method, declare)
+
+    where = "connection" if hard else "channel"
+    changes(name, f"{says}: {where}.close {code}", hides=hides, about=name.rpartition("-")[0])(apply)
+
+
+DURABLE, EXCLUSIVE, UNNAMED = "DUR-* QUEUE-004 QUEUE-022 QUEUE-023 EXCH-* BIND-*", "QUEUE-*", "QUEUE-*"
+no_such(
+    "poor.durable-softly",
+    "durable queues are refused",
+    m.QueueDeclare,
+    lambda asked: asked.durable,
+    406,
+    hard=False,
+    hides=DURABLE,
+)
+no_such(
+    "poor.durable-hard",
+    "durable queues are refused",
+    m.QueueDeclare,
+    lambda asked: asked.durable,
+    541,
+    hard=True,
+    hides=DURABLE,
+)
+no_such(
+    "poor.exclusive-hard",
+    "exclusive queues are refused",
+    m.QueueDeclare,
+    lambda asked: asked.exclusive,
+    540,
+    hard=True,
+    hides=EXCLUSIVE,
+)
+no_such(
+    "poor.unnamed-softly",
+    "the broker gives no names to queues",
+    m.QueueDeclare,
+    lambda asked: not asked.queue,
+    406,
+    hard=False,
+    hides=UNNAMED,
+)
+no_such(
+    "poor.types-hard",
+    "only direct exchanges are declared",
+    m.ExchangeDeclare,
+    lambda asked: asked.type != "direct",
+    503,
+    hard=True,
+    hides="EXCH-* BIND-* ROUTE-* CNF-010 CNF-012",
+)
+
+# -- channels and connections
+
+changes("poor.one-channel", "a connection may have one channel", about="channels")(tuning(channel_max=1))
+
+
+def full(newcomer: Connection, count: int) -> bool:
+    """Are so many others open?"""
+    return sum(one.entered and not one.finished for one in newcomer.broker.connections) >= count
+
+
+@around(
+    "connection.greet",
+    "poor.three-connections",
+    "the fourth connection is dropped when it greets",
+    about="connections login",
+)
+def three_connections(earlier: Any, self: Connection, data: bytes) -> bytes:
+    if full(self, 3):
+        self.finish()
+        return b""
+    greeted: bytes = earlier(self, data)
+    return greeted
+
+
+@around(
+    "connection.enter",
+    "poor.five-connections",
+    "the sixth connection is closed with 530 when it names its vhost",
+    about="connections",
+)
+def five_connections(earlier: Any, self: Connection, method: m.ConnectionOpen) -> None:
+    if full(self, 5):
+        raise ConnectionException(ReplyCode.NOT_ALLOWED, "too many connections")
+    earlier(self, method)
