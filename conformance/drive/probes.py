@@ -383,7 +383,8 @@ def adapted(profile: Profile, answers: Sequence[Answer], *, known: bool) -> Prof
     """The profile, with what this broker was found to offer. `known`: the profile is made for this very product, so
     that its queue types need only not be contradicted; else they are those that were found."""
     states = {answer.feature: answer for answer in answers}
-    refused = {one.feature: one.words for one in answers if _is_refused(one)}
+    lawful = OPTIONAL.keys() | DECLARATIONS.keys()
+    refused = {one.feature: one.words for one in answers if one.feature in lawful and one.state == REFUSED}
     shunned = {
         one.feature: one.words
         for one in answers
@@ -393,13 +394,6 @@ def adapted(profile: Profile, answers: Sequence[Answer], *, known: bool) -> Prof
     return replace(
         profile, crowd=crowd, refused=refused, shunned=shunned, queue_types=_types(profile, states, known=known)
     )
-
-
-def _is_refused(answer: Answer) -> bool:
-    """A way to declare is refused by whatever answer; for anything else the protocol has a form."""
-    if answer.feature in DECLARATIONS:
-        return answer.state in (REFUSED, WRONG, LOST)
-    return answer.feature in OPTIONAL and answer.state == REFUSED
 
 
 def _types(profile: Profile, states: Mapping[str, Answer], *, known: bool) -> tuple[str, ...]:

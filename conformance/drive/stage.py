@@ -21,7 +21,7 @@ from typing import Any
 from codec import Method
 from conformance.catalogue import rules as catalogue
 from conformance.catalogue.profiles import Profile
-from conformance.catalogue.rules.features import CROWD, DURABLE, asked_of
+from conformance.catalogue.rules.features import CROWD, DECLARATIONS, DURABLE, asked_of
 from conformance.drive import ending
 from conformance.drive.around import Around
 from conformance.drive.belongings import Belongings
@@ -196,7 +196,7 @@ class Stage:
         """Raises NotOffered where one of these may not be used here."""
         for feature in features:
             if feature in self._without:
-                refused = feature in self.profile.refused
+                refused = feature in self.profile.refused or feature in DECLARATIONS
                 raise NotOffered(f"the broker does not offer {feature}: {self._without[feature]}", refused=refused)
 
     def used(self) -> list[Channel]:

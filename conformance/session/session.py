@@ -152,7 +152,7 @@ class Session:
             under_test.deadline,
             options.restart,
             alone=alone,
-            refused=profile.refused,
+            refused={*profile.refused, *profile.shunned},
         )
         if options.kill is not None and under_test.embedded is None:
             beside.kill = self._killing(pulse, options.kill)

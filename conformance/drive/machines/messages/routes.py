@@ -76,7 +76,9 @@ class Network(World):
     def kind(self, index: int) -> str:
         """A type of exchange that the broker has."""
         stage = self.stage
-        offered = [one for one in KINDS if one in KINDS[:2] or stage.offers(f"{one} exchange")]
+        offered = [one for one in KINDS if stage.offers(f"{one} exchange")]
+        if not offered:
+            stage.require(f"{KINDS[0]} exchange")
         return offered[index % len(offered)]
 
     def node(self, index: int) -> Node:

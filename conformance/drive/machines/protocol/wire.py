@@ -176,8 +176,8 @@ def _too_large(stage: Stage, link: RawConnection, form: int) -> Sequence[Item]:
 
 
 def _another(stage: Stage, link: RawConnection, form: int) -> Sequence[Item]:
-    """Another channel comes and goes: each time one more, for whether a number is free before close-ok nobody says. None,
-    where no other is allowed."""
+    """Another channel comes and goes: each time one more, for whether a number is free before close-ok nobody says.
+    None, where no other is allowed."""
     number, most = N + 6 + form, link.tuned.channel_max
     if number > most > 0:
         return ()
