@@ -69,6 +69,10 @@ LAWFUL = {
     + "4 < get-ok 1 m1 q",
     "the queue is deleted meanwhile": THERE + "@open 2 \n 2 > delete q \n 1 > bind q x key \n 1 < bind-ok",
     "nobody has declared the queue here": "@exchange x \n @open 1 \n 1 > bind q x key \n 1 < bind-ok",
+    "an exchange that may be missing was published to before": NO_EXCHANGE.replace(
+        " 1 > bind", " 1 > publish any m1 exchange=z \n 1 > bind"
+    )
+    + "1 < closed 404 60 40 NOT_FOUND",
     "a form of comparison that it does not know": "@queue q \n @open 1 \n 1 > exchange x headers \n 1 < exchange-ok \n"
     "1 > bind q x key x-match=all-with-x \n 1 < closed 406 50 20 Invalid x-match",
     "an exchange of which not all is known": "@queue q \n @open 1 \n 1 > unbind q amq.direct key \n"
