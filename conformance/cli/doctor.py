@@ -22,7 +22,7 @@ from typing import Any
 from codec import methods as m
 from conformance.catalogue import profiles
 from conformance.cli.parsing import printed
-from conformance.drive import probes
+from conformance.drive import offers, probes
 from conformance.drive.drivers.errors import ConnectionLost, Unreachable
 from conformance.drive.drivers.raw import RawConnection
 from conformance.drive.drivers.sweep import unrecorded
@@ -112,8 +112,8 @@ def _examine(target: Target, diagnosis: Diagnosis) -> None:
         patient.connection.abort()
     known = match.kind != profiles.TEXTS
     answers = probes.Inquiry(target, _PATIENCE, stranger=not known).answers()
-    fitting = probes.adapted(match.profile, answers, known=known)
-    diagnosis.queue_types, diagnosis.offers = list(fitting.queue_types), probes.describe_answers(answers)
+    fitting = offers.adapted(match.profile, answers, known=known)
+    diagnosis.queue_types, diagnosis.offers = list(fitting.queue_types), offers.describe_answers(answers)
     diagnosis.advice = short_timeout.advice(fitting.choices)
 
 

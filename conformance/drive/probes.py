@@ -20,28 +20,24 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import codec
 from codec import methods as m
 from codec import values
-from conformance.catalogue.profiles import Profile
 from conformance.catalogue.rules.features import (
     CAPABILITIES,
     CROWD,
-    DECLARATIONS,
     DURABLE,
     EXCLUSIVE,
-    FEATURES,
-    OPTIONAL,
     SERVER_NAMED,
 )
 from conformance.drive.drivers import effects
 from conformance.drive.drivers.errors import ConnectionLost, Unreachable
+from conformance.drive.drivers.questions import ARGUMENTS, DECLARED, EXCHANGES, METHODS
 from conformance.drive.drivers.raw import Item, RawConnection
 from conformance.drive.drivers.sweep import hasty, part, sweep, unrecorded
 from conformance.drive.drivers.target import Target
-from conformance.drive.questions import ARGUMENTS, DECLARED, EXCHANGES, METHODS
 from conformance.history.events import Event
 
 OFFERED, REFUSED, WRONG, SILENT, LOST = "offered", "refused", "refused wrongly", "no answer", "connection lost"
@@ -189,6 +185,10 @@ class Inquiry:
     def _methods(self) -> Iterator[Answer]:
         for feature, method in METHODS.items():
             yield self._ask(feature, (method,), f"{method.NAME}-ok")
+        queue = self.queue(flags={"no_wait": True})
+        yield self._ask("nowait", (queue, m.QueueDelete(1, 0, queue.queue)), "queue.delete-ok")
+        queue = self.queue()
+        yield self._ask("queue.purge", (queue, m.QueuePurge(1, 0, queue.queue)), "queue.purge-ok")
 
     def _nack(self) -> Iterator[Answer]:
         """A refusal has no answer: only that the channel goes on shows that it was taken."""
@@ -370,45 +370,10 @@ def _reply(step: Item) -> str:
     """What must come before the next step is sent; nothing where a method has no reply."""
     if isinstance(step, m.BasicConsume) and step.no_wait:
         return "basic.deliver"
-    name = step.NAME if isinstance(step, codec.Method) else ""
+    name = step.NAME if isinstance(step, codec.Method) and not getattr(step, "no_wait", False) else ""
     return f"{name}-ok" if f"{name}-ok" in m.BY_NAME else ""
 
 
 def _refusal(event: Event) -> tuple[str, str]:
     code, text = int(event.args.get("reply_code", 0)), str(event.args.get("reply_text", ""))
     return REFUSED if code >= LEAST and code != FAILURE else WRONG, f"{event.method} {code} {text!r}"
-
-
-def adapted(profile: Profile, answers: Sequence[Answer], *, known: bool) -> Profile:
-    """The profile, with what this broker was found to offer. `known`: the profile is made for this very product, so
-    that its queue types need only not be contradicted; else they are those that were found."""
-    states = {answer.feature: answer for answer in answers}
-    lawful = OPTIONAL.keys() | DECLARATIONS.keys()
-    refused = {one.feature: one.words for one in answers if one.feature in lawful and one.state == REFUSED}
-    shunned = {
-        one.feature: one.words
-        for one in answers
-        if one.feature in FEATURES and one.state != OFFERED and one.feature not in refused
-    }
-    crowd = next((one.most - 1 or 1 for one in answers if one.feature == CROWD and one.most), None)
-    return replace(
-        profile, crowd=crowd, refused=refused, shunned=shunned, queue_types=_types(profile, states, known=known)
-    )
-
-
-def _types(profile: Profile, states: Mapping[str, Answer], *, known: bool) -> tuple[str, ...]:
-    quorum, nobody = (states.get(f"{QUEUE_TYPE} {name}") for name in ("quorum", NOBODY))
-    if quorum is None or nobody is None:
-        return profile.queue_types
-    if known and quorum.state == OFFERED:
-        return profile.queue_types
-    found = quorum.state == OFFERED and nobody.state == REFUSED and "quorum" in profile.queues
-    return tuple(name for name in ("classic", "quorum") if name == "classic" or found)
-
-
-def describe_answers(answers: Sequence[Answer]) -> list[str]:
-    """What was found, in a few lines: what is offered, and what is not, with the broker's words."""
-    plain = [one for one in answers if not one.feature.startswith(QUEUE_TYPE)]
-    offered = [one.feature for one in plain if one.state == OFFERED]
-    lines = [f"offers {', '.join(offered)}"] if offered else []
-    return lines + [f"{one.feature}: {one.state} ({one.words})" for one in plain if one.state != OFFERED]

@@ -12,7 +12,7 @@ from typing import Any
 
 from conformance.catalogue import profiles
 from conformance.catalogue.profiles import Profile
-from conformance.drive import probes
+from conformance.drive import offers, probes
 from conformance.drive.drivers import calibrate
 from conformance.drive.drivers.errors import Unreachable
 from conformance.drive.drivers.raw import RawConnection, Target, Tuned
@@ -96,7 +96,7 @@ def _meet(target: Target, profile: Profile | None, name: str | None, restart: st
     known = match.kind != profiles.TEXTS
     revive = Pulse(hasty(target, deadline), deadline, restart).revive if restart else None
     found = tuple(probes.Inquiry(target, deadline, stranger=not known, revive=revive).answers())
-    fitting = probes.adapted(match.profile, found, known=known)
+    fitting = offers.adapted(match.profile, found, known=known)
     return BrokerUnderTest(
         target,
         name or introduced(properties, target),

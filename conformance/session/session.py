@@ -20,7 +20,7 @@ from conformance import __version__
 from conformance.catalogue import deviations, sets
 from conformance.catalogue.profiles import BadProfile, Profile, load
 from conformance.catalogue.rules.features import CROWD
-from conformance.drive import probes
+from conformance.drive import offers
 from conformance.drive.around import Around
 from conformance.drive.budget import ALTOGETHER, PART, TimeBudget
 from conformance.drive.drivers.admin import Admin, AdminRefused
@@ -349,7 +349,7 @@ def described(under_test: brokers.BrokerUnderTest) -> Broker:
         server_properties=dict(properties),
         negotiated=under_test.tuned._asdict(),
         capabilities=tuple(under_test.capabilities),
-        offers=(*filter(None, [under_test.how]), *probes.describe_answers(under_test.found)),
+        offers=(*filter(None, [under_test.how]), *offers.describe_answers(under_test.found)),
     )
 
 

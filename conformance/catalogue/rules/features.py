@@ -55,6 +55,7 @@ MANDATORY: Mapping[str, str] = MappingProxyType(
         "basic.recover": "returning all deliveries of a channel",
         "basic.cancel": "ending a consumer",
         "queue.purge": "emptying a queue",
+        "nowait": "methods that are carried out and not answered",
     }
 )
 DURABLE, TRANSIENT, EXCLUSIVE = "durable queues", "transient queues", "exclusive queues"
@@ -89,6 +90,11 @@ CAPABILITIES: Mapping[str, str] = MappingProxyType(
 
 def asked_of(method: object) -> tuple[str, ...]:
     """The features that sending this method asks for."""
+    quiet = ("nowait",) if getattr(method, "no_wait", False) else ()
+    return (*quiet, *_asked(method))
+
+
+def _asked(method: object) -> tuple[str, ...]:
     name = str(getattr(method, "NAME", ""))
     if name in ("queue.declare", "exchange.declare") and getattr(method, "passive", False):
         return ()

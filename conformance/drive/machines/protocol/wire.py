@@ -23,12 +23,12 @@ from codec import methods as m
 from conformance.catalogue.profiles import Profile
 from conformance.drive import doors
 from conformance.drive.channel import Channel
+from conformance.drive.drivers.octets import BODY, FLOW, HEADER, HEARTBEAT, METHOD, QUEUE, frame, header, method
 from conformance.drive.drivers.raw import ConnectionLost, Item, RawConnection
 from conformance.drive.machines import search
 from conformance.drive.machines.shape import Shape
 from conformance.drive.machines.swarm import Alphabet, weighted
 from conformance.drive.machines.world import World
-from conformance.drive.octets import BODY, FLOW, HEADER, HEARTBEAT, METHOD, QUEUE, frame, header, method
 from conformance.drive.stage import SceneOver, Stage
 
 Place = Literal["silent", "greeted", "known", "tuned", "open", "channel", "content", "body", "refused", "left", "over"]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from codec import methods as m
 from conformance.drive.channel import Channel
-from conformance.drive.octets import BODY, FLOW, HEADER, HEARTBEAT, METHOD, frame, header
+from conformance.drive.drivers.octets import BODY, FLOW, HEADER, HEARTBEAT, METHOD, frame, header
 from conformance.drive.scenes.marks import QueueType, rule
 from conformance.drive.stage import Stage
 
