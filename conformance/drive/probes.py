@@ -34,7 +34,7 @@ from conformance.catalogue.rules.features import (
 )
 from conformance.drive.drivers import effects
 from conformance.drive.drivers.errors import ConnectionLost, Unreachable
-from conformance.drive.drivers.questions import ARGUMENTS, DECLARED, EXCHANGES, METHODS
+from conformance.drive.drivers.questions import ABOUT_QUEUES, ARGUMENTS, DECLARED, EXCHANGES, METHODS
 from conformance.drive.drivers.raw import Item, RawConnection
 from conformance.drive.drivers.sweep import hasty, part, sweep, unrecorded
 from conformance.drive.drivers.target import Target
@@ -187,8 +187,10 @@ class Inquiry:
             yield self._ask(feature, (method,), f"{method.NAME}-ok")
         queue = self.queue(flags={"no_wait": True})
         yield self._ask("nowait", (queue, m.QueueDelete(1, 0, queue.queue)), "queue.delete-ok")
-        queue = self.queue()
-        yield self._ask("queue.purge", (queue, m.QueuePurge(1, 0, queue.queue)), "queue.purge-ok")
+        for feature, about in ABOUT_QUEUES.items():
+            queue = self.queue()
+            asked = about(queue.queue)
+            yield self._ask(feature, (queue, asked), f"{asked.NAME}-ok")
 
     def _nack(self) -> Iterator[Answer]:
         """A refusal has no answer: only that the channel goes on shows that it was taken."""

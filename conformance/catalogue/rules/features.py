@@ -48,6 +48,7 @@ OPTIONAL: Mapping[str, str] = MappingProxyType(
         "operator policies": "limits that are set beside the policies of users",
     }
 )
+PASSIVE = "passive queue.declare"
 MANDATORY: Mapping[str, str] = MappingProxyType(
     {
         "channel.flow": "stopping and starting a channel",
@@ -55,6 +56,7 @@ MANDATORY: Mapping[str, str] = MappingProxyType(
         "basic.recover": "returning all deliveries of a channel",
         "basic.cancel": "ending a consumer",
         "queue.purge": "emptying a queue",
+        PASSIVE: "looking for a queue without making one",
         "nowait": "methods that are carried out and not answered",
     }
 )
@@ -97,7 +99,7 @@ def asked_of(method: object) -> tuple[str, ...]:
 def _asked(method: object) -> tuple[str, ...]:
     name = str(getattr(method, "NAME", ""))
     if name in ("queue.declare", "exchange.declare") and getattr(method, "passive", False):
-        return ()
+        return (PASSIVE,) if name == "queue.declare" else ()
     if name == "queue.declare":
         return tuple(_declared(method))
     if name == "basic.qos" and getattr(method, "global_", False):

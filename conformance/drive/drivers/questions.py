@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import codec
 from codec import methods as m
-from conformance.catalogue.rules.features import AUTO_DELETE, EXCLUSIVE, TRANSIENT
+from conformance.catalogue.rules.features import AUTO_DELETE, EXCLUSIVE, PASSIVE, TRANSIENT
 
 ARGUMENTS: Mapping[str, Mapping[str, object]] = {
     "x-max-length": {"x-max-length": 5},
@@ -31,6 +31,10 @@ EXCHANGES: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "alternate-exchange": ("fanout", {"alternate-exchange": "amq.fanout"}),
 }
 """By feature: the type of an exchange, and its arguments."""
+ABOUT_QUEUES: Mapping[str, Callable[[str], codec.Method]] = {
+    PASSIVE: lambda queue: m.QueueDeclare(1, queue=queue, passive=True),
+    "queue.purge": lambda queue: m.QueuePurge(1, queue=queue),
+}
 METHODS: Mapping[str, codec.Method] = {
     "channel.flow": m.ChannelFlow(1, True),
     "basic.qos": m.BasicQos(1, 0, 1, False),

@@ -164,7 +164,7 @@ def found(asked: Asked) -> bool:
     return asked.event.has("passive") and asked.event.exchange not in PREDECLARED and asked.exchange_there() is True
 
 
-@grants(IN_USE, "exchange.declare")
+@grants(IN_USE, "exchange.declare", asking=FOUND)
 def spared(asked: Asked) -> bool:
     """It is looked for after its deletion was refused."""
     exchange = asked.exchange()

@@ -19,6 +19,7 @@ from conformance.oracle.topology.preconditions import Asked
 
 ABANDONED, HEIR, EMPTY, STAYS = "QUEUE-024", "QUEUE-025", "QUEUE-031", "QUEUE-032"
 EXCHANGE_STAYS = "EXCH-021"
+FOUND, EXCHANGE_FOUND = "QUEUE-002", "EXCH-006"
 DECLARE = "queue.declare"
 SENDERS = 64
 """So many channels are remembered that have published."""
@@ -33,7 +34,7 @@ def abandoned(asked: Asked) -> bool | None:
     return asked.stock is not None and asked.stock.abandoned()
 
 
-@grants(ABANDONED, DECLARE)
+@grants(ABANDONED, DECLARE, asking=FOUND)
 def used(asked: Asked) -> bool:
     """It has a consumer still."""
     queue = asked.queue()
@@ -41,7 +42,7 @@ def used(asked: Asked) -> bool:
     return waits and asked.stock is not None and asked.stock.consumed() is True and _found(asked)
 
 
-@grants(HEIR, DECLARE)
+@grants(HEIR, DECLARE, asking=FOUND)
 def heir(asked: Asked) -> bool:
     """It is this connection's, and had a namesake before that was another's."""
     queue = asked.queue()
@@ -49,7 +50,7 @@ def heir(asked: Asked) -> bool:
     return mine and _found(asked)
 
 
-@grants(STAYS, DECLARE)
+@grants(STAYS, DECLARE, asking=FOUND)
 def stays(asked: Asked) -> bool:
     """It belongs to nobody, and the connection that declared it has been closed."""
     queue = asked.queue()
@@ -61,7 +62,7 @@ def _found(asked: Asked) -> bool:
     return passive and asked.queue_there() is True
 
 
-@grants(EXCHANGE_STAYS, "exchange.declare")
+@grants(EXCHANGE_STAYS, "exchange.declare", asking=EXCHANGE_FOUND)
 def exchange_stays(asked: Asked) -> bool:
     """The connection that declared it has been closed."""
     exchange = asked.exchange() if asked.event.has("passive") else None

@@ -216,13 +216,13 @@ def found(asked: Asked) -> bool:
     return _passive(asked) and known and asked.queue_there() is True
 
 
-@grants(IN_USE, DECLARE)
+@grants(IN_USE, DECLARE, asking=FOUND)
 def spared_in_use(asked: Asked) -> bool:
     """It is looked for after its deletion was refused."""
     return _spared(asked, IN_USE)
 
 
-@grants(NOT_EMPTY, DECLARE)
+@grants(NOT_EMPTY, DECLARE, asking=FOUND)
 def spared_not_empty(asked: Asked) -> bool:
     """The same."""
     return _spared(asked, NOT_EMPTY)
@@ -261,7 +261,7 @@ def no_more(asked: Asked) -> bool:
     return bool(asked.event.queue) and asked.queue_there() is False
 
 
-@grants(UNUSED, DECLARE)
+@grants(UNUSED, DECLARE, asking=FOUND)
 def unused(asked: Asked) -> bool:
     """It is looked for, and was never consumed from."""
     queue = asked.queue()
