@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from codec import Method
 from codec import methods as m
 from conformance.catalogue import profiles
+from conformance.catalogue.rules.features import CROWD, DURABLE
 from conformance.drive.drivers.raw import Target
 from conformance.drive.drivers.sweep import unrecorded
-from conformance.drive.stage import SceneOver, Stage
+from conformance.drive.stage import NotOffered, SceneOver, Stage
 from conformance.history import events
 from conformance.history.recorder import Recorder
 from reference_broker import ReferenceBroker
@@ -184,3 +187,55 @@ def test_a_broker_that_is_gone_does_not_keep_cleaning_up() -> None:
     stage.waiter.pump(1)
     assert not stage.connection.alive
     stage.cleanup()
+
+
+# -- brokers that have little
+
+
+@contextlib.contextmanager
+def poor(trait: str, **about: object) -> Iterator[Stage]:
+    """A stage before a broker with this trait."""
+    with ReferenceBroker(personality=trait) as broker:
+        target = Target.parse(broker.url)
+        profile = replace(profiles.load("documented"), **about)  # type: ignore[arg-type]
+        made = Stage(target, profile, Recorder("run", "reference"), "scene", ("ACK-001",))
+        yield made
+        made.cleanup()
+
+
+def test_where_a_connection_has_one_channel_each_has_a_connection() -> None:
+    with poor("poor.one-channel") as stage:
+        queue, channels = stage.queue(), [stage.channel() for _ in range(3)]
+        assert len({channel.connection.name for channel in channels}) == 3
+        channels[0].publish(queue, 3)
+        stage.fetch(channels[1], queue, 2)
+        assert stage.finish().findings == []
+
+
+def test_who_needs_another_channel_of_a_certain_connection_goes_without() -> None:
+    with poor("poor.one-channel") as stage:
+        other = stage.connect("other", {"basic.nack": True})
+        stage.channel(connection=other)
+        with pytest.raises(NotOffered, match="no more channels of a connection than 1") as lacking:
+            stage.channel(connection=other)
+        assert lacking.value.refused
+
+
+def test_no_more_connections_are_opened_than_are_let_in() -> None:
+    with poor("poor.three-connections", crowd=2, refused={CROWD: "not more than 3"}) as stage:
+        stage.channels(1, stage.connect("c2" if stage.connection else ""))
+        with pytest.raises(NotOffered, match="not more than 3"):
+            stage.connect("c3")
+
+
+@pytest.mark.parametrize(("refused", "durable"), [({}, True), ({DURABLE: "406"}, False)])
+def test_queues_are_durable_where_the_broker_has_such(refused: dict[str, str], durable: bool) -> None:
+    with poor("redelivered.always" if durable else "poor.durable-softly", refused=refused) as stage:
+        stage.channel().declare(stage.queue())
+        assert stage.quiesce()
+        asked = [event.has("durable") for event in stage.events if event.method == "queue.declare"]
+        assert asked == [durable, durable]
+        assert stage.finish().findings == []
+        if not durable:
+            with pytest.raises(NotOffered, match="durable queues: 406"):
+                stage.queue(durable=True)
