@@ -42,6 +42,8 @@ __all__ = ["BACKSTAGE", "Endless", "NotOffered", "SceneOver", "Stage"]
 
 BACKSTAGE = 900
 """The channel, where the broker allows so many, on which queues are declared, drained and deleted."""
+CLOSES = ("channel.close", "connection.close")
+"""So the words of a broker begin that refuses something."""
 MANY = 65535
 """Channels, where there is no limit."""
 FEW_CHANNELS = "the broker allows no more channels of a connection than {}"
@@ -196,8 +198,9 @@ class Stage:
         """Raises NotOffered where one of these may not be used here."""
         for feature in features:
             if feature in self._without:
-                refused = feature in self.profile.refused or feature in DECLARATIONS
-                raise NotOffered(f"the broker does not offer {feature}: {self._without[feature]}", refused=refused)
+                words = self._without[feature]
+                refused = feature in {*self.profile.refused, *DECLARATIONS} or words.startswith(CLOSES)
+                raise NotOffered(f"the broker does not offer {feature}: {words}", refused=refused)
 
     def used(self) -> list[Channel]:
         """All channels of the scene, open or not."""

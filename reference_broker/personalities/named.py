@@ -16,8 +16,8 @@ NAMED: Mapping[str, str] = {
     "customs": "login.odd-properties arguments.refused-softly refused.channel.flow-by-connection",
     # brokers that have little
     "pauper": "poor.durable-hard poor.exclusive-hard poor.types-hard",
-    "beggar": "poor.durable-softly poor.unnamed-softly poor.five-connections tune.no-heartbeat",
-    "hermit": "poor.one-channel poor.three-connections tune.small-frames",
+    "beggar": "poor.durable-softly poor.unnamed-softly poor.three-connections tune.no-heartbeat",
+    "hermit": "poor.one-channel poor.five-connections tune.small-frames",
     # brokers that forget
     "sieve": "losing.each-20th-message redelivered.always queues.never-deleted-by-themselves",
     "colander": "losing.each-5th-message confirms.each-3-doubled tags.counter-survives-reopen",

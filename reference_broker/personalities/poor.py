@@ -1,8 +1,8 @@
 """What poor strangers have not: ways to declare queues and exchanges, channels, connections.
 
 The texts allow few of these refusals, and no rule asks for what is refused: who has not got a thing breaks no rule that
-needs it. What is refused takes away what other rules could be seen by, but no more: everything else must be examined
-in a way that is left.
+needs it. Only an internal error (541) is no way to refuse. What is refused takes away what other rules could be seen
+by, but no more: everything else must be examined in a way that is left.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ def no_such(
     code: int,
     *,
     hard: bool,
+    breaks: str = "",
     hides: str = "",
 ) -> None:
     """What is `unwanted` is not declared: the channel is closed, or where that is `hard`, the connection."""
@@ -45,7 +46,7 @@ def no_such(
         wrap_handler(parts, method, declare)
 
     where = "connection" if hard else "channel"
-    changes(name, f"{says}: {where}.close {code}", hides=hides, about=name.rpartition("-")[0])(apply)
+    changes(name, f"{says}: {where}.close {code}", breaks=breaks, hides=hides, about=name.rpartition("-")[0])(apply)
 
 
 DURABLE, EXCLUSIVE, UNNAMED = "DUR-* QUEUE-004 QUEUE-022 QUEUE-023 EXCH-* BIND-*", "QUEUE-*", "QUEUE-*"
@@ -65,6 +66,7 @@ no_such(
     lambda asked: asked.durable,
     541,
     hard=True,
+    breaks="ERR-012",
     hides=DURABLE,
 )
 no_such(

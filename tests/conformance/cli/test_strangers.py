@@ -238,7 +238,7 @@ def test_who_refuses_what_is_optional_does_not_offer_it(
 
 
 POOR = {
-    "poor.durable-hard": (("TAG-001", "ACK-001", "QUEUE-003"), {"QUEUE-004": "durable queues: connection.close 541"}),
+    "poor.durable-softly": (("TAG-001", "ACK-001", "QUEUE-003"), {"QUEUE-004": "durable queues: channel.close 406"}),
     "poor.exclusive-hard": (("QUEUE-003", "QUEUE-004"), {"QUEUE-006": "exclusive queues: connection.close 540"}),
     "poor.one-channel": (("TAG-001", "ACK-002", "AUTO-001"), {"CHAN-004": "no more channels of a connection than 1"}),
     "poor.three-connections": (("TAG-001", "CONN-006"), {"CONN-023": "a dozen connections at once: not more than 3"}),
@@ -257,6 +257,15 @@ def test_what_a_poor_broker_has_is_examined_and_what_it_has_not_is_told(trait: s
     for name, words in absent.items():
         assert rules[name]["verdict"] == "not-offered"
         assert words in rules[name]["reason"]
+
+
+def test_who_refuses_to_declare_by_an_internal_error_breaks_that_rule_alone(tmp_path: Path) -> None:
+    with ReferenceBroker(personality="poor.durable-hard") as broker:
+        wanted = "TAG-001,QUEUE-004,ERR-012"
+        assert main(["run", broker.url, *QUICK, "--rules", wanted, "--report", str(tmp_path)]) == 1
+    rules = {rule["id"]: rule["verdict"] for rule in results_of(tmp_path)["rules"]}
+    assert {name for name, verdict in rules.items() if verdict == "broken"} == {"ERR-012"}
+    assert rules["TAG-001"] == "held"
 
 
 def test_the_doctor_asks_as_a_run_does(stranger: ReferenceBroker, capsys: pytest.CaptureFixture[str]) -> None:
