@@ -238,7 +238,7 @@ def test_who_refuses_what_is_optional_does_not_offer_it(
 
 
 POOR = {
-    "poor.durable-softly": (("TAG-001", "ACK-001", "QUEUE-003"), {"QUEUE-004": "durable queues: channel.close 406"}),
+    "poor.durable-softly": (("TAG-001", "QUEUE-003", "QUEUE-022"), {"QUEUE-004": "durable queues: channel.close 406"}),
     "poor.exclusive-hard": (("QUEUE-003", "QUEUE-004"), {"QUEUE-006": "exclusive queues: connection.close 540"}),
     "poor.one-channel": (("TAG-001", "ACK-002", "AUTO-001"), {"CHAN-004": "no more channels of a connection than 1"}),
     "poor.three-connections": (("TAG-001", "CONN-006"), {"CONN-023": "a dozen connections at once: not more than 3"}),

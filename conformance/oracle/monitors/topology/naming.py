@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from conformance.catalogue.rules.features import DURABLE
 from conformance.oracle.monitors.refusals import grants, refuses
 from conformance.oracle.monitors.topology.bind import bound
 from conformance.oracle.monitors.topology.exch import absent
@@ -25,11 +26,13 @@ SHORT = 64
 
 
 def unheard_of(asked: Asked) -> bool:
-    """Is a queue declared of which the history proves that it is not there, and about which nothing special is said?"""
+    """Is a queue declared of which the history proves that it is not there, and about which nothing special is said?
+    It is durable, unless the broker has no such."""
     event, given = asked.event, asked.event.args.get("arguments") or {}
     if event.has("passive") or not event.queue or asked.queue_there() is not False:
         return False
-    shared = event.has("durable") and not (event.has("exclusive") or event.has("auto_delete"))
+    lacks = DURABLE in {*asked.profile.refused, *asked.profile.shunned}
+    shared = (event.has("durable") or lacks) and not (event.has("exclusive") or event.has("auto_delete"))
     return shared and set(given) <= {"x-queue-type"} and given.get("x-queue-type", "") in NOTHING_SAID
 
 
