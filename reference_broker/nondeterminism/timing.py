@@ -44,12 +44,19 @@ def late(free: Free) -> None:
 
     def control(self: Intake, frame: Inbound) -> None:
         """What is said of the connection waits for all of its channels."""
-        for number in list(lines.get(self, ())):
-            catch_up(self, number)
+        catch_up_all(self)
         if self.waiting:
             self.waiting.append(frame)
         else:
             honest.control(self, frame)
+
+    def complain(self: Intake) -> None:
+        """As well what is said of octets that are no frame: a publish may wait for just this header."""
+        broken, self.broken = self.broken, None
+        catch_up_all(self)
+        self.broken = broken
+        if not self.waiting:
+            honest.complain(self)
 
     def go_on(intake: Intake, number: int) -> None:
         if intake.waiting:
@@ -62,11 +69,15 @@ def late(free: Free) -> None:
         intake.work(iter(lines.get(intake, {}).pop(number, ())))
         catching_up.discard(intake)
 
+    def catch_up_all(intake: Intake) -> None:
+        for number in list(lines.get(intake, ())):
+            catch_up(intake, number)
+
     def lost(self: Connection) -> None:
         lines.pop(self.intake, None)
         connections.lost(self)
 
-    free.parts.override("intake", on_channel=on_channel, control=control)
+    free.parts.override("intake", on_channel=on_channel, control=control, complain=complain)
     free.parts.override("connection", lost=lost)
 
 
