@@ -20,7 +20,7 @@ from reference_broker.broker import Broker
 from reference_broker.configuration import Configuration, charter
 from reference_broker.nondeterminism import VARIATIONS, UnknownVariation
 from reference_broker.parts import Parts
-from tests.support.variations import (
+from tests.reference_broker.variations import (
     FLOW,
     SCRIPTS,
     a_window_of_three,
