@@ -13,7 +13,7 @@ import pika
 from pika import exceptions
 from pika.adapters import select_connection
 
-from conformance.clients.libraries.adapter import NO_CHANNEL, Cannot, Fields
+from conformance.clients.libraries.adapter import NO_CHANNEL, Fields, NoSuchWay
 from conformance.clients.libraries.pika_methods import (
     CALLS,
     SILENT,
@@ -29,7 +29,7 @@ PATIENCE = 10.0
 """Seconds in which a connection opens."""
 
 
-class Select(PikaAdapter):
+class PikaSelect(PikaAdapter):
     way = "SelectConnection"
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Select(PikaAdapter):
         elif method == "channel.open":
             self._open(on, channel)
         elif (on, channel) not in self._channels:
-            raise Cannot(NO_CHANNEL)
+            raise NoSuchWay(NO_CHANNEL)
         else:
             self._on_channel(on, channel, self._channels[on, channel], method, fields)
 
@@ -125,7 +125,7 @@ class Select(PikaAdapter):
             channel.basic_get(fields["queue"], self._message(on, number), fields.get("no_ack", False))
         elif method == "basic.consume":
             if told is None:
-                raise Cannot("has no consume without an answer")
+                raise NoSuchWay("has no consume without an answer")
             channel.basic_consume(
                 fields["queue"],
                 self._message(on, number),
@@ -143,8 +143,8 @@ class Select(PikaAdapter):
             name, _ = CALLS[method]
             getattr(channel, name)(**arguments(method, fields), callback=told)
         else:
-            raise Cannot(f"gives an application no way to send {method}")
+            raise NoSuchWay(f"gives an application no way to send {method}")
 
 
 if __name__ == "__main__":
-    Select().serve()
+    PikaSelect().serve()
