@@ -33,7 +33,7 @@ Fields = dict[str, Any]
 NO_CHANNEL = "gives an application no channel that was not opened"
 
 
-class NoSuchWay(Exception):
+class Cannot(Exception):
     """The library has no way to do this; the message says why, as the rest of 'the library ...'."""
 
 
@@ -88,7 +88,7 @@ class Adapter:
                 self.connect(**command)
             else:
                 self.act(command.pop("on"), command.pop("channel"), do, command)
-        except NoSuchWay as cannot:
+        except Cannot as cannot:
             return {"cannot": str(cannot)}
         except Exception as error:  # whatever a library raises is what there is to tell
             return {"refused": f"{type(error).__name__}: {error}".rstrip(": ")}

@@ -14,7 +14,7 @@ from typing import Any
 import pika
 from pika import exceptions
 
-from conformance.clients.libraries.adapter import NO_CHANNEL, Fields, NoSuchWay
+from conformance.clients.libraries.adapter import NO_CHANNEL, Cannot, Fields
 from conformance.clients.libraries.pika_methods import (
     CALLS,
     SILENT,
@@ -52,7 +52,7 @@ class PikaBlocking(PikaAdapter):
             elif method == "channel.open":
                 self._open(on, channel)
             elif (on, channel) not in self._channels:
-                raise NoSuchWay(NO_CHANNEL)
+                raise Cannot(NO_CHANNEL)
             else:
                 self._on_channel(on, channel, self._channels[on, channel], method, fields)
         self._look()
@@ -116,7 +116,7 @@ class PikaBlocking(PikaAdapter):
 
     def _on_channel(self, on: str, number: int, channel: Any, method: str, fields: Fields) -> None:
         if fields.get("no_wait"):
-            raise NoSuchWay(f"waits for the answer to {method}")
+            raise Cannot(f"waits for the answer to {method}")
         if method in SILENT:
             settle(channel, method, fields)
         elif method == "channel.close":
@@ -157,7 +157,7 @@ class PikaBlocking(PikaAdapter):
             answer = getattr(channel, name)(**arguments(method, fields))
             self.show(on, number, f"{method}-ok", fields_of(answer.method) if answer is not None else {})
         else:
-            raise NoSuchWay(f"gives an application no way to send {method}")
+            raise Cannot(f"gives an application no way to send {method}")
 
     def _publish(self, on: str, number: int, channel: Any, fields: Fields) -> None:
         """In confirm mode the call tells whether the message was taken, and of what was returned."""

@@ -10,7 +10,7 @@ from typing import Any
 import pika
 from pika import exceptions
 
-from conformance.clients.libraries.adapter import Adapter, Fields, NoSuchWay, body_of, packed
+from conformance.clients.libraries.adapter import Adapter, Cannot, Fields, body_of, packed
 
 CALLS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "exchange.declare": (
@@ -71,7 +71,7 @@ class PikaAdapter(Adapter):
 def publish(channel: Any, fields: Fields) -> None:
     """Raises Cannot where pika has no word for it."""
     if fields.get("immediate"):
-        raise NoSuchWay("has no immediate flag")
+        raise Cannot("has no immediate flag")
     channel.basic_publish(
         fields["exchange"],
         fields["routing_key"],

@@ -13,7 +13,7 @@ import pika
 from pika import exceptions
 from pika.adapters import select_connection
 
-from conformance.clients.libraries.adapter import NO_CHANNEL, Fields, NoSuchWay
+from conformance.clients.libraries.adapter import NO_CHANNEL, Cannot, Fields
 from conformance.clients.libraries.pika_methods import (
     CALLS,
     SILENT,
@@ -58,7 +58,7 @@ class PikaSelect(PikaAdapter):
         elif method == "channel.open":
             self._open(on, channel)
         elif (on, channel) not in self._channels:
-            raise NoSuchWay(NO_CHANNEL)
+            raise Cannot(NO_CHANNEL)
         else:
             self._on_channel(on, channel, self._channels[on, channel], method, fields)
 
@@ -125,7 +125,7 @@ class PikaSelect(PikaAdapter):
             channel.basic_get(fields["queue"], self._message(on, number), fields.get("no_ack", False))
         elif method == "basic.consume":
             if told is None:
-                raise NoSuchWay("has no consume without an answer")
+                raise Cannot("has no consume without an answer")
             channel.basic_consume(
                 fields["queue"],
                 self._message(on, number),
@@ -143,7 +143,7 @@ class PikaSelect(PikaAdapter):
             name, _ = CALLS[method]
             getattr(channel, name)(**arguments(method, fields), callback=told)
         else:
-            raise NoSuchWay(f"gives an application no way to send {method}")
+            raise Cannot(f"gives an application no way to send {method}")
 
 
 if __name__ == "__main__":

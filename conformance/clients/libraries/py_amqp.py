@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 import amqp
 from amqp import exceptions
 
-from conformance.clients.libraries.adapter import NO_CHANNEL, Adapter, Fields, NoSuchWay, body_of, packed
+from conformance.clients.libraries.adapter import NO_CHANNEL, Adapter, Cannot, Fields, body_of, packed
 
 CALLS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "exchange.declare": (
@@ -95,7 +95,7 @@ class PyAmqp(Adapter):
             elif method == "channel.open":
                 self._open(on, channel)
             elif (on, channel) not in self._channels:
-                raise NoSuchWay(NO_CHANNEL)
+                raise Cannot(NO_CHANNEL)
             else:
                 self._on_channel(on, channel, self._channels[on, channel], method, fields)
 
@@ -218,12 +218,12 @@ class PyAmqp(Adapter):
         elif method in CALLS:
             self._call(on, number, channel, method, fields)
         else:
-            raise NoSuchWay(f"gives an application no way to send {method}")
+            raise Cannot(f"gives an application no way to send {method}")
 
     def _call(self, on: str, number: int, channel: Any, method: str, fields: Fields) -> None:
         name, names = CALLS[method]
         if fields.get("no_wait") and "no_wait" not in names:
-            raise NoSuchWay(f"waits for the answer to {method}")
+            raise Cannot(f"waits for the answer to {method}")
         answer = getattr(channel, name)(**{theirs: fields[ours] for ours, theirs in names.items() if ours in fields})
         if method == "queue.declare" and answer is not None:
             self.show(on, number, "queue.declare-ok", answer._asdict())
