@@ -1,8 +1,9 @@
 """The ledger: what each check contributed to the run, in a form that survives a trip between processes.
 
-Checks run in one process or in many, and arrive in any order. Each leaves one `CheckEntry` on its test report, as JSON; the
-controller adds them here, and nowhere else. An entry that arrives twice counts once (a test's report is seen at every
-phase), and everything that is read out is ordered by content, so neither the number of workers nor their speed shows.
+Checks run in one process or in many, and arrive in any order. Each leaves one `CheckEntry` on its test report, as
+JSON; the controller adds them here, and nowhere else. An entry that arrives twice counts once (a test's report is seen
+at every phase), and everything that is read out is ordered by content, so neither the number of workers nor their
+speed shows.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """What the history tells of messages that die in queues and go on to others: for the family DLX.
 
-A `TrackedMessage` is a message that was published under its own id for a queue that has a dead letter exchange: to the default
-exchange, or to one that leads to one queue. Each delivery of it shows where it is, and the list of its deaths. What it
-did since it was seen last follows from the arguments of the queues: `way` walks from queue to queue, as far as each
-step has one possible cause.
+A `TrackedMessage` was published under its own id for a queue that has a dead letter exchange: to the default exchange,
+or to one that leads to one queue. Each delivery of it shows where it is, and the list of its deaths. What it did since
+it was seen last follows from the arguments of the queues: `way` walks from queue to queue, as far as each step has one
+possible cause.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How messages come to die: what clients and brokers do, from publish to settlement, that brings a death about.
 
-Nothing is judged here: `DeadLettering` is filled. It learns which queues send their dead on and where exchanges lead, and, of
-each message that may die, when it was certainly in its queue, and who settled it how. A death counts as certain only
+Nothing is judged here: `DeadLettering` is filled. It learns which queues send their dead on, where exchanges lead, and,
+of each message that may die, when it was certainly in its queue, and who settled it how. A death counts as certain only
 once the broker has answered: by a confirm, by an answer behind a settlement, by commit-ok, by the end of the channel.
 What cannot be followed is forgotten: a message with a namesake, and where an exchange leads that others may change.
 """
