@@ -7,6 +7,8 @@ and that no more is there.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -24,6 +26,9 @@ HOPS = 4
 """So many exchanges follow one another beside three that differ."""
 MANY = 20
 """More queues, words, headers and keys than somebody may have thought of."""
+NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
+ALIKE = Decimal("1.5"), Decimal("15"), NOON, NOON.replace(second=30), True, False
+"""Values of headers."""
 
 
 def spread(stage: Stage, kind: str, keys: Iterable[str]) -> tuple[Channel, str]:
@@ -105,7 +110,7 @@ def sort(stage: Stage, bindings: Iterable[Headers], messages: Iterable[Headers])
 @rule("ROUTE-006", queue_types=CLASSIC)
 def test_all_headers_of_a_binding(stage: Stage) -> None:
     """One missing, one with another value, one of another type, more than enough; and one that only has to be there.
-    Of many the last one is another."""
+    Of many the last one is another. And values of other types, which look alike."""
     many = {f"h{number}": "red" for number in range(MANY)}
     sort(
         stage,
@@ -122,6 +127,8 @@ def test_all_headers_of_a_binding(stage: Stage) -> None:
             {"other": "red"},
         ],
     )
+    alike = [{"value": one} for one in ALIKE]
+    sort(stage, alike, alike)
 
 
 @rule("ROUTE-007", queue_types=CLASSIC)
@@ -232,7 +239,7 @@ def test_circles_of_exchanges(stage: Stage) -> None:
 @rule("ROUTE-012", queue_types=CLASSIC)
 def test_what_finds_no_way_goes_to_the_alternate(stage: Stage) -> None:
     """By the alternate exchange's own type and bindings; and an alternate of that one gets what that cannot route. One
-    more alternate is declared after it was named."""
+    more alternate is declared after it was named. Two are each other's."""
     last, later = stage.exchange(), stage.recorder.private_name()
     early = stage.exchange(kind="direct", arguments={"alternate-exchange": later})
     stage.belongings.exchanges[later] = None
@@ -246,6 +253,13 @@ def test_what_finds_no_way_goes_to_the_alternate(stage: Stage) -> None:
     channel = confirming(stage)
     publish(channel, exchange, "b", "c", "a")
     publish(channel, early, "a")
+    stage.quiesce()
+    other = stage.recorder.private_name()
+    one = stage.exchange(stage.queue(), kind="direct", key="a", arguments={"alternate-exchange": other})
+    stage.belongings.exchanges[other] = None
+    stage.backstage().declare_exchange(other, "direct", arguments={"alternate-exchange": one})
+    stage.quiesce()
+    publish(channel, other, "a", "b")
     stage.quiesce()
 
 

@@ -37,6 +37,7 @@ from conformance.oracle.monitors.table import follows
 OF_REASON = {REJECTED: "DLX-001", EXPIRED: "DLX-002", MAXLEN: "DLX-003", RETURNED: "DLX-004"}
 ADDRESS, COUNTS, FIELDS, FIRST, EXPIRATION = "DLX-005", "DLX-006", "DLX-007", "DLX-008", "DLX-009"
 COPIES, ENDLESS, ON_AND_ON, SETTLED = "DLX-010", "DLX-011", "DLX-012", "DLX-013"
+AT_COMMIT = "TX-009"
 SECONDS = 2
 """What the broker's wall clock may differ by."""
 STAYS = "TTL-004"
@@ -53,6 +54,7 @@ SEEN = (
     ON_AND_ON,
     SETTLED,
     DEAD_LETTER,
+    AT_COMMIT,
 )
 
 
@@ -120,6 +122,10 @@ def _judge(event: Event, mortal: Mortal, queue: str, content: Any, graves: Grave
     if mortal.fate == ACKED and mortal.died_ns and told != mortal.deaths:
         mortal.over = True
         notes.find(SETTLED, event, "no dead letter of what was acknowledged", words(told), mortal.sent)
+        return
+    if told and told[0][:2] == (mortal.queue, REJECTED) and graves.alone(mortal) and graves.kept_back(event.message):
+        mortal.over = True
+        notes.find(AT_COMMIT, event, "no dead letter: its transaction is not committed", words(told), mortal.sent)
         return
     if all(reason != REJECTED for _, reason, _ in told) and any(name == queue for name, _, _ in told):
         mortal.over = True

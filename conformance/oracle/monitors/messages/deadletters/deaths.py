@@ -141,6 +141,12 @@ class Graves:
         if len(self.uncommitted) > MESSAGES:
             self.messages[self.uncommitted.pop(0)[1]] = None
 
+    def kept_back(self, message: str | None) -> bool:
+        """Is it a transaction that rejects it, which nobody has ended?"""
+        mine = (channel for channel, of, fate in self.uncommitted if of == message and fate == GIVEN_UP)
+        mortal = self.messages.get(message or "")
+        return mortal is not None and any(one is mortal.by and one.state == OPEN for one in mine)
+
     def take(self, channel: Channel) -> list[tuple[Mortal, str]]:
         """What the transaction of this channel has settled, and goes by what follows."""
         mine = [(self.messages.get(message), fate) for of, message, fate in self.uncommitted if of is channel]
