@@ -39,6 +39,7 @@ def two_slots_for_one(parts: Parts) -> None:
 @changes(
     "afterwards.tag-of-a-former-one",
     "a consumer may not have the tag of a former one whose deliveries are out",
+    "CAN-013",
     "ERR-012",
     field=PULL.format(5944),
 )

@@ -84,7 +84,7 @@ def qos_of_the_same_write(parts: Parts) -> None:
     parts.handlers[m.BasicQos] = limit
 
 
-@changes("beside.sixty-four-published", f"a transaction keeps {KEPT} publishes", "TX-010")
+@changes("beside.sixty-four-published", f"a transaction keeps {KEPT} publishes", "TX-010", "TX-011")
 def sixty_four_published(parts: Parts) -> None:
     below = parts.transaction
 
@@ -153,7 +153,10 @@ def returns_without_expiration(parts: Parts) -> None:
 
 
 @changes(
-    "beside.way-back-unbound", "an exchange that is unbound from another is unbound the other way, too", "ROUTE-010"
+    "beside.way-back-unbound",
+    "an exchange that is unbound from another is unbound the other way, too",
+    "BIND-013",
+    "ROUTE-010",
 )
 def way_back_unbound(parts: Parts) -> None:
     below = parts.vhost
@@ -167,7 +170,7 @@ def way_back_unbound(parts: Parts) -> None:
     parts.override("vhost", unbind=unbind)
 
 
-@changes("beside.alternates-in-a-circle", "exchanges that are each other's alternates fail", "ERR-012")
+@changes("beside.alternates-in-a-circle", "exchanges that are each other's alternates fail", "ROUTE-012", "ERR-012")
 def alternates_in_a_circle(parts: Parts) -> None:
     below = parts.vhost
 
@@ -185,7 +188,10 @@ def alternates_in_a_circle(parts: Parts) -> None:
 
 
 @changes(
-    "beside.goes-with-what-led-to-it", "an auto-delete exchange goes when nothing leads to it any more", "EXCH-006"
+    "beside.goes-with-what-led-to-it",
+    "an auto-delete exchange goes when nothing leads to it any more",
+    "EXCH-010",
+    "EXCH-006",
 )
 def goes_with_what_led_to_it(parts: Parts) -> None:
     below = parts.vhost

@@ -158,11 +158,6 @@ BESIDE = {
     "halfway.quiet-binding": "NOWAIT-006",
     "halfway.reserved-queue-made": "QUEUE-009",
     "halfway.reserved-made": "EXCH-008",
-    "afterwards.tag-of-a-former-one": "CAN-013",
-    "beside.sixty-four-published": "TX-011",
-    "beside.way-back-unbound": "BIND-013",
-    "beside.alternates-in-a-circle": "ROUTE-012",
-    "beside.goes-with-what-led-to-it": "EXCH-010",
 }
 """Mutants that the scene of another rule leads to: what it is about comes before what goes wrong."""
 
