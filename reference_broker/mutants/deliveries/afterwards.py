@@ -8,7 +8,7 @@ from codec.errors import ReplyCode
 from reference_broker.channel import Channel, Fate, discarded, failed
 from reference_broker.connection import Connection
 from reference_broker.errors import ConnectionException
-from reference_broker.message import Entry, Message
+from reference_broker.message import Message
 from reference_broker.mutants.kinds import changes, memory
 from reference_broker.parts import Parts
 from reference_broker.queue import Queue
@@ -17,23 +17,6 @@ from reference_broker.unacked import Delivery
 from reference_broker.vhost import VirtualHost
 
 PULL = "https://github.com/rabbitmq/rabbitmq-server/pull/{}"
-
-
-@changes(
-    "afterwards.two-slots-for-one",
-    "what comes back too often frees two slots",
-    "QOS-018",
-    field=PULL.format(5609),
-)
-def two_slots_for_one(parts: Parts) -> None:
-    below = parts.queue
-
-    def exceed(self: Queue, entry: Entry, delivery: Delivery) -> None:
-        below.exceed(self, entry, delivery)
-        if delivery.consumer is not None:
-            delivery.consumer.own.held -= 1
-
-    parts.override("queue", exceed=exceed)
 
 
 @changes(
