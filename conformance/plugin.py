@@ -26,7 +26,7 @@ from conformance.session.options import TABLE
 if TYPE_CHECKING:
     from conformance.drive.stage import Stage
     from conformance.fixture import EmbeddedBroker
-    from conformance.session.campaign import Campaign
+    from conformance.session.campaign import MachineCampaign
 
 MARKERS = (
     "rule(*ids, queue_types, depth): the rules that a check of the AMQP conformance suite was written for",
@@ -80,12 +80,12 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 @pytest.fixture
-def campaign(request: pytest.FixtureRequest) -> Campaign:
+def campaign(request: pytest.FixtureRequest) -> MachineCampaign:
     """A machine of the suite, brought to the broker of this run."""
-    from conformance.session.campaign import Campaign
+    from conformance.session.campaign import MachineCampaign
     from conformance.session.door import attempt
 
-    return Campaign.of(attempt(request.node, door_of(request.config), request.param))
+    return MachineCampaign.of(attempt(request.node, door_of(request.config), request.param))
 
 
 @pytest.fixture

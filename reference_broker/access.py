@@ -34,7 +34,7 @@ LOOPBACK_ONLY = frozenset({"guest"})
 """Users whose password everybody knows: they may log in from this machine only."""
 
 
-class Invalid(ValueError):
+class InvalidAccess(ValueError):
     """A user or permission that cannot be; the message says why."""
 
 
@@ -45,13 +45,13 @@ def hashed(password: str, salt: bytes, algorithm: str = SHA256) -> str:
 def checked_hash(text: str, algorithm: str) -> str:
     """The hash as it was given. Raises Invalid."""
     if algorithm not in ALGORITHMS:
-        raise Invalid(f"hashing_algorithm is one of {', '.join(ALGORITHMS)}")
+        raise InvalidAccess(f"hashing_algorithm is one of {', '.join(ALGORITHMS)}")
     try:
         octets = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        raise Invalid(f"password_hash is not base64: {text[:100]}") from None
+        raise InvalidAccess(f"password_hash is not base64: {text[:100]}") from None
     if octets and len(octets) != SALT + len(ALGORITHMS[algorithm](b"")):
-        raise Invalid(f"password_hash has {len(octets)} octets, which is no salt and {algorithm}")
+        raise InvalidAccess(f"password_hash has {len(octets)} octets, which is no salt and {algorithm}")
     return text
 
 
@@ -60,7 +60,7 @@ def check_pattern(right: str, pattern: str) -> None:
     try:
         re.compile(pattern)
     except re.error as problem:
-        raise Invalid(f"{right} is no regular expression: {pattern[:100]!r}, {problem}") from None
+        raise InvalidAccess(f"{right} is no regular expression: {pattern[:100]!r}, {problem}") from None
 
 
 def everywhere(pattern: str) -> bool:

@@ -103,9 +103,13 @@ class Intake:
                 self.broker.dirty[connection] = None
         self.gather(False)
         if self.broken is not None and not self.waiting:
-            broken, self.broken = self.broken, None  # without its traceback, which would keep what was read
-            if not connection.finished:
-                connection.close(*self.complaint(broken))
+            self.complain()
+
+    def complain(self) -> None:
+        """What came before it has been handled."""
+        broken, self.broken = self.broken, None
+        if broken is not None and not self.connection.finished:
+            self.connection.close(*self.complaint(broken))
 
     def complaint(self, broken: codec.MalformedFrame) -> tuple[ConnectionException, tuple[int, int]]:
         """About a frame that cannot be read; but a header that has no place is told to have none, whatever it says."""

@@ -15,7 +15,7 @@ from typing import Any
 SERIES = ("3.8", "3.10", "4.0", "4.3")
 
 
-class Invalid(ValueError):
+class InvalidPolicy(ValueError):
     """A policy that cannot be; the message says why."""
 
 
@@ -97,18 +97,18 @@ def check(pattern: str, definition: Mapping[str, Any], series: str, operator: bo
     try:
         re.compile(pattern)
     except re.error as problem:
-        raise Invalid(f"pattern should be regular expression but is invalid: {problem}") from None
+        raise InvalidPolicy(f"pattern should be regular expression but is invalid: {problem}") from None
     if not definition:
-        raise Invalid("no policy provided")
+        raise InvalidPolicy("no policy provided")
     unknown = []
     for name, value in sorted(definition.items()):
         setting = SETTINGS.get(name)
         if setting is None or not setting.known(series, operator):
             unknown.append(f"{{{erlang(name)},{erlang(value)}}}")
         elif not setting.fits(value) or (name == "delivery-limit" and value < 0 and series in ("3.8", "3.10")):
-            raise Invalid(f"{erlang(value)} is not a valid {setting.called}")
+            raise InvalidPolicy(f"{erlang(value)} is not a valid {setting.called}")
     if unknown:
-        raise Invalid(f"[{','.join(unknown)}] are not recognised policy settings")
+        raise InvalidPolicy(f"[{','.join(unknown)}] are not recognised policy settings")
 
 
 def erlang(value: Any) -> str:

@@ -21,7 +21,7 @@ OF_VHOSTS = (CONNECTIONS, QUEUES)
 OF_USERS = (CONNECTIONS, CHANNELS)
 
 
-class Invalid(ValueError):
+class InvalidQuota(ValueError):
     """A quota that cannot be; the message says why, as RabbitMQ does."""
 
 
@@ -29,9 +29,9 @@ def checked(given: Mapping[str, Any], known: tuple[str, ...], called: str) -> di
     """Quotas of that kind, `called` so. Raises Invalid."""
     for name, value in given.items():
         if name not in known:
-            raise Invalid(f'Unrecognised terms [{{<<"{name[:100]}">>,{print_as_erlang(value)}}}] in {called}')
+            raise InvalidQuota(f'Unrecognised terms [{{<<"{name[:100]}">>,{print_as_erlang(value)}}}] in {called}')
         if not isinstance(value, int) or isinstance(value, bool):
-            raise Invalid(f"{name} should be a number, actually was {print_as_erlang(value)}")
+            raise InvalidQuota(f"{name} should be a number, actually was {print_as_erlang(value)}")
     return dict(given)
 
 

@@ -128,13 +128,13 @@ def words_of(key: str) -> list[str]:
     return key.split(".") if key else []
 
 
-class Node:
+class TopicNode:
     """One word of the topic trie."""
 
     __slots__ = ("bound", "children")
 
     def __init__(self) -> None:
-        self.children: dict[str, Node] = {}
+        self.children: dict[str, TopicNode] = {}
         self.bound: dict[Binding, None] = {}
 
 
@@ -145,12 +145,12 @@ class Topic(Exchange):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.root = Node()
+        self.root = TopicNode()
 
     def add(self, binding: Binding, arguments: FieldTable) -> None:
         node = self.root
         for word in words_of(binding.key):
-            node = node.children.setdefault(word, Node())
+            node = node.children.setdefault(word, TopicNode())
         node.bound[binding] = None
 
     def remove(self, binding: Binding) -> None:
@@ -166,7 +166,7 @@ class Topic(Exchange):
         reached: set[tuple[int, int]] = set()
         return list(self._walk(self.root, words_of(key), 0, reached))
 
-    def _walk(self, node: Node, words: list[str], at: int, reached: set[tuple[int, int]]) -> Iterator[Destination]:
+    def _walk(self, node: TopicNode, words: list[str], at: int, reached: set[tuple[int, int]]) -> Iterator[Destination]:
         """Every (node, word) pair is visited once, so many `#` cost a product, not a power."""
         if (id(node), at) in reached:
             return

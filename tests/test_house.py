@@ -75,6 +75,9 @@ SHELLS = {
 WORLD = {"asyncio", "time", "random", "os", "socket", "threading", "select", "selectors", "secrets", "subprocess"}
 
 
+OWN_WORDS = {"machines", "scripts", "mutants", "dialects"}
+"""Folders of files with words of their own that others do not import: a machine's commands, what a reproducer needs."""
+
 FILES = python_files()
 
 
@@ -173,6 +176,22 @@ def test_a_circle_is_found() -> None:
 def test_files_that_take_long_are_still_there() -> None:
     gone = [name for name in KNOWN if not name.startswith("spark ") and not (ROOT / name).exists()]
     assert not gone, f"tests/support/seconds.json names what is gone: {', '.join(gone)}"
+
+
+@pytest.mark.parametrize("package", SHIPPED)
+def test_no_two_classes_have_one_name(package: str) -> None:
+    where: dict[str, set[str]] = {}
+    for path in FILES:
+        if within(module_name(path), package) and OWN_WORDS.isdisjoint(path.parent.parts):
+            for name in classes(path):
+                where.setdefault(name, set()).add(str(path.relative_to(ROOT)))
+    assert not {name: sorted(paths) for name, paths in where.items() if len(paths) > 1}
+
+
+def classes(path: Path) -> list[str]:
+    """Those that other files may import."""
+    top = ast.parse(path.read_text("utf-8")).body
+    return [one.name for one in top if isinstance(one, ast.ClassDef) and not one.name.startswith("_")]
 
 
 def test_no_folder_is_an_attic() -> None:

@@ -25,7 +25,7 @@ from reports.pipeline.session import NotInstalled, running
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from reports.pipeline.verdicts import Row
+    from reports.pipeline.verdicts import VerdictRow
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -65,7 +65,7 @@ def _results(path: Path | None) -> dict[str, Any] | None:
     return results
 
 
-def _judge(spark: SparkSession, found: Inputs, out: Place) -> list[Row]:
+def _judge(spark: SparkSession, found: Inputs, out: Place) -> list[VerdictRow]:
     """Everything from the files to the tables in `out`."""
     from reports.pipeline.job import Job
 
@@ -76,7 +76,7 @@ def _judge(spark: SparkSession, found: Inputs, out: Place) -> list[Row]:
     return rows
 
 
-def compare(rows: list[Row], results: dict[str, Any]) -> int:
+def compare(rows: list[VerdictRow], results: dict[str, Any]) -> int:
     """Tells whether the rows agree with the live run; the exit code."""
     from reports.pipeline.verdicts import differences
 

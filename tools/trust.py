@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.campaigns import legal
-from conformance.campaigns.detection import FOLDER, Campaign
+from conformance.campaigns.detection import FOLDER, DetectionCampaign
 from conformance.cli.mutants import keep, sound, survived
 from conformance.drive.drivers.errors import Unreachable
 from conformance.session.exits import GATE_CLOSED, GATE_OPEN, INTERRUPTED, UNREACHABLE
@@ -72,7 +72,7 @@ def measure(options: argparse.Namespace) -> int:
         mutants = random.Random(options.draw).sample(mutants, min(options.sample, len(mutants)))
     out = SAMPLE if options.sample else TRUST
     print(f"{len(mutants)} mutants", file=sys.stderr)
-    document = Campaign(mutants, range(options.seeds), workers=options.workers).run()
+    document = DetectionCampaign(mutants, range(options.seeds), workers=options.workers).run()
     print("wrong on the wire", file=sys.stderr)
     document["wire"] = wire = wire_mutants.run(options.broker)
     if not options.sample:

@@ -36,7 +36,7 @@ EVERY = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class DetectionTask:
     """One hunt, or one play of the control: of this dialect, with this seed."""
 
     kind: str
@@ -50,7 +50,7 @@ class Task:
         return f"{self.kind} {self.name} {self.dialect} {self.seed}"
 
 
-def perform(task: Task) -> dict[str, Any]:
+def perform(task: DetectionTask) -> dict[str, Any]:
     """In whatever process."""
     if task.kind == "hunt":
         with embedded(task.dialect, task.seed, task.depth, (task.name,)) as bench:
@@ -65,31 +65,33 @@ def perform(task: Task) -> dict[str, Any]:
     return seen.plain()
 
 
-def tasks(mutants: Iterable[Mutant], seeds: Sequence[int], depth: str, whole: bool) -> list[Task]:
+def tasks(mutants: Iterable[Mutant], seeds: Sequence[int], depth: str, whole: bool) -> list[DetectionTask]:
     """Hunts, then their control: what a hunt may play, and with `whole` all that the suite plays."""
-    hunts: list[Task] = []
+    hunts: list[DetectionTask] = []
     checks: dict[tuple[str, str], None] = {}
     for mutant in mutants:
         dialect = held_to(mutant.rules)
-        hunts += [Task("hunt", mutant.name, dialect, seed, depth) for seed in seeds]
+        hunts += [DetectionTask("hunt", mutant.name, dialect, seed, depth) for seed in seeds]
         checks |= dict.fromkeys((dialect, play.key) for play in plays_for(mutant.rules, profiles.load(dialect), depth))
     if whole:
         honest = profiles.load("documented")
         checks |= dict.fromkeys(("documented", play.key) for play in plays() if play.suits(honest, depth))
-    return hunts + [Task("control", key, dialect, seed, depth) for dialect, key in checks for seed in seeds]
+    return hunts + [DetectionTask("control", key, dialect, seed, depth) for dialect, key in checks for seed in seeds]
 
 
-def confirming(hunted: Iterable[Task], journal: Journal) -> list[Task]:
+def confirming(hunted: Iterable[DetectionTask], journal: Journal) -> list[DetectionTask]:
     """The least control: the plays in which these hunts found something."""
     found = [(task, journal[task.key]) for task in hunted if task.kind == "hunt"]
     plays = [
-        Task("control", trail["play"], task.dialect, task.seed, task.depth) for task, trail in found if trail["rule"]
+        DetectionTask("control", trail["play"], task.dialect, task.seed, task.depth)
+        for task, trail in found
+        if trail["rule"]
     ]
     return list(dict.fromkeys(plays))
 
 
 @dataclass
-class Campaign:
+class DetectionCampaign:
     """Its wishes, and where its words go."""
 
     mutants: Sequence[Mutant]
@@ -119,11 +121,11 @@ class Campaign:
         document["wall_seconds"] = round(time.monotonic() - begin, 1)
         return document
 
-    def _play(self, wanted: Sequence[Task], journal: Journal) -> None:
+    def _play(self, wanted: Sequence[DetectionTask], journal: Journal) -> None:
         left = [task for task in wanted if task.key not in journal]
         played(left, journal, self.workers, Progress(len(wanted), len(wanted) - len(left), self.stream), perform)
 
-    def document(self, journal: Journal, wanted: Sequence[Task]) -> dict[str, Any]:
+    def document(self, journal: Journal, wanted: Sequence[DetectionTask]) -> dict[str, Any]:
         controls = [(task, journal[task.key]) for task in wanted if task.kind == "control"]
         red = {(task.name, task.dialect, task.seed) for task, seen in controls if seen["broken"] or seen["impatient"]}
         rows = [self.row(mutant, journal, red) for mutant in self.mutants]
@@ -150,7 +152,9 @@ class Campaign:
     def row(self, mutant: Mutant, journal: Journal, red: set[tuple[str, str, int]]) -> dict[str, Any]:
         """One mutant: its kills, by seed."""
         dialect = held_to(mutant.rules)
-        trails = {seed: journal[Task("hunt", mutant.name, dialect, seed, self.depth).key] for seed in self.seeds}
+        trails = {
+            seed: journal[DetectionTask("hunt", mutant.name, dialect, seed, self.depth).key] for seed in self.seeds
+        }
         kills = [
             {"seed": seed, **{name: trail[name] for name in ("rule", "play", "observed", "histories", "seconds")}}
             for seed, trail in trails.items()
@@ -172,7 +176,7 @@ class Campaign:
         }
 
 
-def vacuous(controls: Iterable[tuple[Task, Mapping[str, Any]]], seed: int) -> list[str]:
+def vacuous(controls: Iterable[tuple[DetectionTask, Mapping[str, Any]]], seed: int) -> list[str]:
     """The MUST rules that one run of the suite on honest brokers exercises too little, each with its counts."""
     seen: dict[str, Counter[str]] = {}
     for task, result in controls:

@@ -94,7 +94,7 @@ class LegalOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class LegalTask:
     """A few histories of each round on a broker with the variations of this seed, or with those that are named."""
 
     seed: int
@@ -126,20 +126,20 @@ class Task:
         return " ".join([str(self.seed), *self.names])
 
 
-def tasks(wanted: LegalOptions) -> Sequence[Task]:
+def tasks(wanted: LegalOptions) -> Sequence[LegalTask]:
     """As many as it takes."""
-    made, histories = list[Task](), 0
+    made, histories = list[LegalTask](), 0
     while histories < wanted.runs:
-        made.append(Task(wanted.seed + len(made)))
+        made.append(LegalTask(wanted.seed + len(made)))
         histories += made[-1].histories
     return made
 
 
 @dataclass(slots=True)
-class Tally:
+class LegalTally:
     """What the histories of one broker came to."""
 
-    task: Task
+    task: LegalTask
     bench: Bench
     runs: int = 0
     exercised: Counter[str] = field(default_factory=Counter)
@@ -176,7 +176,7 @@ class Tally:
         self.alarms.append({"seed": self.task.seed, "dialect": self.task.dialect, "where": where, **told})
 
 
-def perform(task: Task) -> dict[str, Any]:
+def perform(task: LegalTask) -> dict[str, Any]:
     """In whatever process: how many histories were played, what they exercised, and the alarms."""
     begin = time.monotonic()
     nondeterminism = task.names or task.seed
@@ -184,7 +184,7 @@ def perform(task: Task) -> dict[str, Any]:
         around = Around(Admin(broker.admin_url), broker.leap, broker.crash, broker.restart, broker.alarm)
         target, profile = Target.parse(broker.url), profiles.load(task.dialect)
         guard = Guard(Pulse(target))
-        tally = Tally(task, Bench(target, profile, around, DEADLINE, task.seed, DEPTH, "legal", guard))
+        tally = LegalTally(task, Bench(target, profile, around, DEADLINE, task.seed, DEPTH, "legal", guard))
         for one in task.rounds:
             tally.play(one)
         for scene in task.scenes():
@@ -198,7 +198,7 @@ def perform(task: Task) -> dict[str, Any]:
     }
 
 
-def alarm(task: Task, where: str, finding: Finding, history: Sequence[Event]) -> dict[str, Any]:
+def alarm(task: LegalTask, where: str, finding: Finding, history: Sequence[Event]) -> dict[str, Any]:
     """What it takes to see it again, and the exchange that shows it."""
     kept = minimal(history, finding, profiles.load(task.dialect))
     return {

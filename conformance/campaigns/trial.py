@@ -22,7 +22,7 @@ from conformance.catalogue.deviations import excuse
 from conformance.catalogue.profiles import Profile, load
 from conformance.drive.budget import EACH
 from conformance.drive.drivers.target import Target
-from conformance.drive.watchdog import Overdue, alarm
+from conformance.drive.watchdog import TimeIsOver, alarm
 from conformance.evidence import emit
 from conformance.evidence.reproducer import Row, Untellable, reproducer_of, sharper
 from conformance.evidence.scripts import player, raw
@@ -47,7 +47,7 @@ _WIRES = {emit.PIKA: "pika_wire", emit.AMQP: "amqp_wire"}
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TrialResult:
     """A reproducer, how often it was seen again, and by which libraries it cannot be told; or why there is none."""
 
     story: tuple[Row, ...] = ()
@@ -64,12 +64,12 @@ def tell(
     target: Target,
     wait: float,
     budget: float | None = None,
-) -> Told:
+) -> TrialResult:
     """The shortest reproducer that passes each time; else one that does now and then, or that a right broker cannot
     play; else one that only a judge can tell from what a right broker does, which `replay` has. `kept` is the slice,
     `history` all that there was; `wait` and `budget` in seconds."""
     trial = Trial(target, wait, right=right(finding, profile), budget=BUDGET if budget is None else budget)
-    why, flaky, second, third = "", Told(), Told(), Told()
+    why, flaky, second, third = "", TrialResult(), TrialResult(), TrialResult()
     for events in candidates(history, kept, finding):
         try:
             rows = reproducer_of(events, finding.at, finding.rule, profile)
@@ -87,7 +87,7 @@ def tell(
             continue
         honest, rows = trial.without_symptoms(rows)
         if honest == player.BROKEN:
-            third = third if third.story else Told(tuple(rows), absent=dict.fromkeys(LIBRARIES, FOR_JUDGES))
+            third = third if third.story else TrialResult(tuple(rows), absent=dict.fromkeys(LIBRARIES, FOR_JUDGES))
             for tale in sharper(rows):
                 if trial.here(tale) == player.BROKEN and (honest := trial.honest(tale)) != player.BROKEN:
                     rows = tale
@@ -100,7 +100,7 @@ def tell(
         if honest == player.ELSE:
             flaky = flaky if flaky.story else told
         second = second if second.story else told
-    return next((one for one in (flaky, second, third) if one.story), Told(untold=why))
+    return next((one for one in (flaky, second, third) if one.story), TrialResult(untold=why))
 
 
 def right(finding: Finding, profile: Profile) -> str:
@@ -170,10 +170,10 @@ class Trial:
             honest, rows = self.honest(marked), marked
         return honest, rows
 
-    def repeat(self, rows: Sequence[Row]) -> Told:
+    def repeat(self, rows: Sequence[Row]) -> TrialResult:
         again = 1 + sum(self.here(rows) == player.BROKEN for _ in range(AGAIN - 1))
         absent = {library: why for library in _WIRES if (why := self._obstacle(rows, library))}
-        return Told(tuple(rows), f"{again} of {AGAIN}", absent=absent)
+        return TrialResult(tuple(rows), f"{again} of {AGAIN}", absent=absent)
 
     def _obstacle(self, rows: Sequence[Row], library: str) -> str | None:
         why = emit.obstacle(rows, library)
@@ -197,7 +197,7 @@ class Trial:
                 verdict = played.play()
                 self._missed = played.missed if verdict == player.UNCLEAR else 0
                 return verdict
-        except (Exception, Overdue):  # a wrong broker may do anything to a client, or nothing at all
+        except (Exception, TimeIsOver):  # a wrong broker may do anything to a client, or nothing at all
             return player.UNCLEAR
         finally:
             if wire is not None:
@@ -209,7 +209,7 @@ def cleaned(wire: Any) -> None:
     try:
         with alarm(CLEANS):
             wire.clean()
-    except (Exception, Overdue):  # queues of a broker that is gone, or will not have us, are no concern any more
+    except (Exception, TimeIsOver):  # queues of a broker that is gone, or will not have us, are no concern any more
         return
 
 

@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from conformance.campaigns.detection import FOLDER, Campaign
+from conformance.campaigns.detection import FOLDER, DetectionCampaign
 from conformance.cli.parsing import printed, workers
 from conformance.drive.run.size import DEPTHS
 from conformance.evidence.words import count
@@ -83,7 +83,7 @@ def _legal(options: argparse.Namespace) -> int:
 def hunt(wanted: HuntOptions) -> int:
     """The campaign; raises Refused where nothing fits."""
     mutants, folder = chosen(wanted.glob), FOLDER
-    campaign = Campaign(mutants, range(wanted.seeds), wanted.depth)
+    campaign = DetectionCampaign(mutants, range(wanted.seeds), wanted.depth)
     if wanted.workers not in (None, "auto"):
         campaign.workers = int(wanted.workers or 1)
     document = campaign.run()

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import codec
-from conformance.clients.libraries.process import Shown
+from conformance.clients.libraries.process import ShownMethod
 from conformance.history import events
 from conformance.history.events import TO_BROKER, TO_CLIENT, Event, body_hash
 
@@ -42,11 +42,11 @@ END = "end"
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class ShownMatch:
     """One thing that was shown, and the event that it shows."""
 
     event: Event
-    shown: Shown
+    shown: ShownMethod
     changed: Mapping[str, tuple[Any, Any]]
     """By field: what came, and what was shown."""
     absent: tuple[str, ...]
@@ -54,16 +54,16 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class LibraryComparison:
     """`hidden`: came, and was not shown; `invented`: shown, and never came. `matches` are in the order of showing."""
 
-    matches: Sequence[Match]
+    matches: Sequence[ShownMatch]
     hidden: Sequence[Event]
-    invented: Sequence[Shown]
+    invented: Sequence[ShownMethod]
 
-    def disorder(self) -> Iterator[tuple[Match, Match]]:
+    def disorder(self) -> Iterator[tuple[ShownMatch, ShownMatch]]:
         """Pairs of one channel that came in the other order."""
-        last: dict[tuple[str, int], Match] = {}
+        last: dict[tuple[str, int], ShownMatch] = {}
         for match in self.matches:
             place = match.event.connection, match.event.channel
             before = last.get(place)
@@ -73,18 +73,18 @@ class Comparison:
                 last[place] = match
 
 
-def came(history: Sequence[Event], shown: Sequence[Shown], own: Sequence[Event], ours: str) -> Comparison:
+def came(history: Sequence[Event], shown: Sequence[ShownMethod], own: Sequence[Event], ours: str) -> LibraryComparison:
     """What the library showed of what came. `own` it said unasked; `ours` is the connection that is not its."""
     unasked = {event.seq for event in own}
     wire = [(event, wanted) for event, wanted in _came(history, unasked) if event.connection != ours]
     compared = compare([event for event, _ in wire], shown, {event.seq for event, wanted in wire if not wanted})
     unread = {event.seq for event in _unread(compared, history)}
-    return Comparison(
+    return LibraryComparison(
         compared.matches, [event for event in compared.hidden if event.seq not in unread], compared.invented
     )
 
 
-def sent(history: Sequence[Event], asked: Sequence[Shown], ours: str) -> Comparison:
+def sent(history: Sequence[Event], asked: Sequence[ShownMethod], ours: str) -> LibraryComparison:
     """What the library sent of what it was asked to say: `invented` never left, `hidden` it said by itself."""
     return compare(
         [
@@ -99,7 +99,7 @@ def sent(history: Sequence[Event], asked: Sequence[Shown], ours: str) -> Compari
     )
 
 
-def compare(wire: Sequence[Event], shown: Sequence[Shown], spare: Set[int] | None = None) -> Comparison:
+def compare(wire: Sequence[Event], shown: Sequence[ShownMethod], spare: Set[int] | None = None) -> LibraryComparison:
     """`spare` need not be shown, by their numbers; given, nothing is shown before it came."""
     later = spare is None
     left: dict[tuple[str, str], list[_Left]] = {}
@@ -107,7 +107,7 @@ def compare(wire: Sequence[Event], shown: Sequence[Shown], spare: Set[int] | Non
         left.setdefault((event.connection, event.method or END), []).append(
             _Left(event, fields_of(event), event.seq in (spare or ())),
         )
-    found: dict[int, Match] = {}
+    found: dict[int, ShownMatch] = {}
     for strict, spares in ((True, False), (True, True), (False, False), (False, True)):
         for number, one in enumerate(shown):
             group = left.get((one.on, one.method), [])
@@ -115,7 +115,7 @@ def compare(wire: Sequence[Event], shown: Sequence[Shown], spare: Set[int] | Non
                 found[number] = match
     remaining = [one.event for group in left.values() for one in group if not one.spare]
     invented = [one for number, one in enumerate(shown) if number not in found]
-    return Comparison(
+    return LibraryComparison(
         [found[number] for number in sorted(found)],
         sorted(remaining, key=lambda event: event.seq),
         invented,
@@ -131,7 +131,7 @@ class _Left:
     spare: bool
 
 
-def _take(group: list[_Left], shown: Shown, *, strict: bool, spares: bool, later: bool) -> Match | None:
+def _take(group: list[_Left], shown: ShownMethod, *, strict: bool, spares: bool, later: bool) -> ShownMatch | None:
     """The first of these events that can be meant, taken out of them."""
     given = _given(shown)
     for index, one in enumerate(group):
@@ -146,11 +146,11 @@ def _take(group: list[_Left], shown: Shown, *, strict: bool, spares: bool, later
         if not (strict and changed):
             del group[index]
             absent = tuple(name for name in fields if name not in given)
-            return Match(event, shown, changed, (*absent, "channel") if shown.channel is None else absent)
+            return ShownMatch(event, shown, changed, (*absent, "channel") if shown.channel is None else absent)
     return None
 
 
-def _given(shown: Shown) -> dict[str, Any]:
+def _given(shown: ShownMethod) -> dict[str, Any]:
     given = {name: value for name, value in shown.fields.items() if value is not None}
     if "body" in given:
         given["body"] = body_hash(base64.b64decode(given["body"]))
@@ -204,7 +204,7 @@ def _asked(asked: Mapping[tuple[str, int, str], list[bool]], event: Event) -> bo
     return waiting.pop(0) if waiting else True
 
 
-def _unread(compared: Comparison, history: Sequence[Event]) -> Iterator[Event]:
+def _unread(compared: LibraryComparison, history: Sequence[Event]) -> Iterator[Event]:
     """What a library cannot have read: it came last on a connection that was cut."""
     lost = {event.connection for event in history if event.kind == events.END and event.args.get("cause") != "fin"}
     last: dict[str, int] = {}

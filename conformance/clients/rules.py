@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.catalogue.profiles import Profile
-from conformance.clients.compare import COLUMNS, Comparison
+from conformance.clients.compare import COLUMNS, LibraryComparison
 from conformance.history.events import Event
 from conformance.oracle.monitors import judge
 from conformance.oracle.verdicts import Judgement
@@ -44,7 +44,9 @@ class Seen:
     why: tuple[str, ...] = ()
 
 
-def seen(history: Sequence[Event], compared: Comparison, profile: Profile, rules: Sequence[str]) -> dict[str, Seen]:
+def seen(
+    history: Sequence[Event], compared: LibraryComparison, profile: Profile, rules: Sequence[str]
+) -> dict[str, Seen]:
     """By rule; `history` is what was on the wire."""
     wire = judge(history, profile)
     told = [(variant, judge(variant.history, profile)) for variant in variants(history, compared)]
@@ -72,7 +74,7 @@ def _found(rule: str, judgement: Judgement) -> frozenset[str]:
     return frozenset(finding.observed for finding in judgement.findings if finding.rule == rule)
 
 
-def variants(history: Sequence[Event], compared: Comparison) -> Iterator[Variant]:
+def variants(history: Sequence[Event], compared: LibraryComparison) -> Iterator[Variant]:
     """The history for each kind of difference."""
     methods = dict.fromkeys(event.method for event in compared.hidden if event.method)
     for method in methods:
@@ -95,7 +97,7 @@ def variants(history: Sequence[Event], compared: Comparison) -> Iterator[Variant
         yield Variant(BY_LIBRARY, f"{first} is shown before a {second} that came earlier", _as_shown(history, compared))
 
 
-def _otherwise(history: Sequence[Event], compared: Comparison, method: str, name: str) -> Iterator[Variant]:
+def _otherwise(history: Sequence[Event], compared: LibraryComparison, method: str, name: str) -> Iterator[Variant]:
     """A field that is not shown could have any value: some others are tried."""
     matches = [m for m in compared.matches if m.event.method == method and name in m.absent]
     values = {m.event.seq: value_of(m.event, name) for m in matches}
@@ -143,7 +145,7 @@ def _with(event: Event, name: str, value: Any) -> Event:
     return event._replace(flags=" ".join(sorted(flags)))
 
 
-def _as_shown(history: Sequence[Event], compared: Comparison) -> list[Event]:
+def _as_shown(history: Sequence[Event], compared: LibraryComparison) -> list[Event]:
     """What was shown out of order stands where it was shown, and with it all of its channel."""
     channels = {(match.event.connection, match.event.channel) for pair in compared.disorder() for match in pair}
     moved = {

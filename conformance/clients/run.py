@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from conformance.catalogue import rules
-from conformance.clients.compare import Comparison, came, sent
-from conformance.clients.libraries.process import BadAdapter, Cannot, Library, Stuck
+from conformance.clients.compare import LibraryComparison, came, sent
+from conformance.clients.libraries.process import BadAdapter, Library, NotExpressible, Stuck
 from conformance.clients.rules import CANNOT, CHANGED, HIDDEN, NOT_MET, PARTLY, Seen, seen
 from conformance.clients.stage import CREW, LibraryStage, unique
 from conformance.drive.drivers.errors import Unreachable
@@ -88,7 +88,7 @@ def _play(play: Play, bench: Bench, library: Library, account: Account) -> None:
         failure = runner.run(stage, play.on(stage))
         if isinstance(failure, BadAdapter | Unreachable):
             raise failure
-        if isinstance(failure, Cannot):
+        if isinstance(failure, NotExpressible):
             account.cannot.setdefault(failure.method, failure.why)
             _note(account, play, dict.fromkeys(play.check.rules, Seen(CANNOT, (f"the library {failure.why}",))))
         elif isinstance(failure, Stuck):
@@ -147,7 +147,7 @@ def _note(account: Account, play: Play, found: dict[str, Seen]) -> None:
         account.statuses.setdefault(rule, []).append(one)
 
 
-def _count(account: Account, compared: Comparison, scene: Sequence[str]) -> None:
+def _count(account: Account, compared: LibraryComparison, scene: Sequence[str]) -> None:
     for match in compared.matches:
         method = _of(account, match.event)
         method.came += 1
@@ -166,7 +166,7 @@ def _of(account: Account, event: Event) -> Method:
     return account.methods.setdefault(event.method or "end", Method())
 
 
-def _own(account: Account, compared: Comparison) -> None:
+def _own(account: Account, compared: LibraryComparison) -> None:
     """What the library said unasked, did not say, and said otherwise."""
     account.itself.update(event.method for event in compared.hidden)
     account.unsent.update(shown.method for shown in compared.invented)

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from conformance.clients.libraries.link import LibraryLink
-from conformance.clients.libraries.process import Cannot, Library, Stuck
+from conformance.clients.libraries.process import Library, NotExpressible, Stuck
 from conformance.clients.libraries.wiretap import Wiretap
 from conformance.drive.channel import Channel
 from conformance.drive.drivers.raw import RawConnection, Target, open_connection
@@ -58,7 +58,7 @@ class LibraryStage(Stage):
     ) -> RawConnection:
         """A connection of the library. Raises Cannot where it cannot be one like this."""
         if channel_max:
-            raise Cannot("connection.tune-ok", "agrees to as many channels as it likes")
+            raise NotExpressible("connection.tune-ok", "agrees to as many channels as it likes")
         link = LibraryLink(name, self.target_of(login, vhost), self.client, self.tap, self._turn, self.events)
         connection = cast(RawConnection, link)
         self.links[name] = link

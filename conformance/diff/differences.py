@@ -26,7 +26,7 @@ from conformance.catalogue import rules
 from conformance.catalogue.profiles import CHOICES
 from conformance.oracle.verdicts import Verdict
 from conformance.outcome.ledger import gist
-from conformance.outcome.readings import Choice, Readings
+from conformance.outcome.readings import ChoiceDifference, Readings
 from conformance.outcome.results import Case, Results, RuleResult
 
 SCHEMA = "amqp-conformance/diff/1"
@@ -41,7 +41,7 @@ _PRIVATE = re.compile(r"amqpconf\.[\w.-]*\w")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class VerdictChange:
     """One rule on which the runs disagree: verdicts (None: not judged there), sentences, the exchanges that show it
     as cases of results.json, each with the name of its broker."""
 
@@ -64,8 +64,8 @@ class Comparison:
     after: Mapping[str, Any]
     headline: str
     warnings: tuple[str, ...]
-    changes: tuple[Change, ...]
-    choices: tuple[Choice, ...]
+    changes: tuple[VerdictChange, ...]
+    choices: tuple[ChoiceDifference, ...]
     same: bool
     unchanged: int
     schema: str = field(default=SCHEMA)
@@ -99,7 +99,7 @@ def compare(before: Results, after: Results) -> Comparison:
     )
 
 
-def _follows(change: Change, readings: Readings) -> bool:
+def _follows(change: VerdictChange, readings: Readings) -> bool:
     """Does the change follow from a choice that differs, and say no more than that?"""
     quiet = change.kind in (OFFERED, WITHDRAWN, UNCLEAR) and not change.shown
     return quiet and change.rule in readings.rules and Verdict.NOT_OFFERED in (change.before, change.after)
@@ -150,7 +150,7 @@ class _Pair:
         self._old, self._new = names
         self._choices = readings.profiles
 
-    def change(self) -> Change | None:
+    def change(self) -> VerdictChange | None:
         before, after = self._before, self._after
         if before is None or after is None:
             return self._alone(NEW, after, self._old) if after else self._alone(GONE, before, self._new)
@@ -164,7 +164,7 @@ class _Pair:
             return self._offer(before, after)
         return self._made(UNCLEAR, self._doubt(before, self._old), self._doubt(after, self._new))
 
-    def _alone(self, kind: str, rule: RuleResult | None, other: str) -> Change | None:
+    def _alone(self, kind: str, rule: RuleResult | None, other: str) -> VerdictChange | None:
         """A rule that one run alone came to a verdict on."""
         if rule is None or rule.verdict in (Verdict.PLANNED, Verdict.NOT_JUDGEABLE):
             return None
@@ -172,7 +172,7 @@ class _Pair:
         said = self._observed(rule, name) if _contradicted(rule) else [f"{name}: {_word(rule)}."]
         return self._made(kind, [f"The run on {other} did not include this rule."], said)
 
-    def _contradiction(self, before: RuleResult, after: RuleResult) -> Change | None:
+    def _contradiction(self, before: RuleResult, after: RuleResult) -> VerdictChange | None:
         if {before.verdict, after.verdict} == {Verdict.DEVIATES, Verdict.UNSEEN}:
             return None
         if not _contradicted(after):
@@ -206,7 +206,7 @@ class _Pair:
                 return f". {said.question} {said.alternatives[chosen[choice]].rstrip('.')}"
         return f": {rule.reason}" if rule.reason else ""
 
-    def _offer(self, before: RuleResult, after: RuleResult) -> Change:
+    def _offer(self, before: RuleResult, after: RuleResult) -> VerdictChange:
         if after.verdict == Verdict.NOT_OFFERED:
             return self._made(WITHDRAWN, [self._withdrawn(after), f"{self._old}: {_word(before)}."])
         return self._made(
@@ -217,7 +217,7 @@ class _Pair:
     def _withdrawn(self, after: RuleResult) -> str:
         return f"The rule does not apply to {self._new} any more{self._reason(after, self._new)}."
 
-    def _seen(self, before: RuleResult, after: RuleResult) -> Change:
+    def _seen(self, before: RuleResult, after: RuleResult) -> VerdictChange:
         only = [
             f"Only {name} was seen to do this: {_listed(rule.reports, other.reports)}."
             for name, rule, other in ((self._old, before, after), (self._new, after, before))
@@ -243,11 +243,11 @@ class _Pair:
             said.insert(0, f"Until now: {known}" if past else known)
         return said
 
-    def _made(self, kind: str, *sentences: Sequence[str]) -> Change:
+    def _made(self, kind: str, *sentences: Sequence[str]) -> VerdictChange:
         rule = self._after or self._before
         assert rule is not None
         before, after = (side.verdict if side else None for side in (self._before, self._after))
-        return Change(
+        return VerdictChange(
             kind,
             rule.id,
             rule.level,
@@ -322,7 +322,9 @@ _COUNTED = (
 )
 
 
-def _headline(names: tuple[str, str], changes: Sequence[Change], choices: Sequence[Choice], same: bool) -> str:
+def _headline(
+    names: tuple[str, str], changes: Sequence[VerdictChange], choices: Sequence[ChoiceDifference], same: bool
+) -> str:
     old, new = names
     if same:
         return f"From {old} to {new}: no rule changes."

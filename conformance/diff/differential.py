@@ -75,7 +75,7 @@ what each of the two does by the profile of the other is one difference, seen fr
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class PlayedOnBoth:
     """A reproducer that was played on both, and what each answered to its last step."""
 
     story: tuple[Row, ...]
@@ -193,9 +193,11 @@ def _group_disagreements(found: Disagreements, say: Say) -> tuple[list[dict[str,
     for (rule, _), seen in sorted(found.items(), key=lambda item: (order.index(item[0][0]), item[0][1])):
         for one, other, sighting in sorted(seen, key=lambda each: each[2].length)[:TRIES]:
             result = _tried(one, other, sighting)
-            if isinstance(result, Shown):
+            if isinstance(result, PlayedOnBoth):
                 break
-        say(f"{rule}: {len(result.story)} steps" if isinstance(result, Shown) else f"{rule}: not shown, {result}")
+        say(
+            f"{rule}: {len(result.story)} steps" if isinstance(result, PlayedOnBoth) else f"{rule}: not shown, {result}"
+        )
         about = {
             "rule": rule,
             "title": rules.get(rule).title,
@@ -223,12 +225,12 @@ def _group_disagreements(found: Disagreements, say: Say) -> tuple[list[dict[str,
     return list(shown.values()), untold
 
 
-def _gist_of(shown: Shown) -> str:
+def _gist_of(shown: PlayedOnBoth) -> str:
     """What two exchanges have in common that are the same: what the client does, and what the two answer."""
     return repr(([row for row in shown.story if row["who"] != "<"], sorted(shown.answers.items())))
 
 
-def _tried(one: Side, other: Side, sighting: Sighting) -> Shown | str:
+def _tried(one: Side, other: Side, sighting: Sighting) -> PlayedOnBoth | str:
     """The shortest reproducer on which the two differ each time, or why there is none."""
     finding, profile = sighting.finding, sighting.profile
     wait = max(one.wait, other.wait)
@@ -256,7 +258,7 @@ def _tried(one: Side, other: Side, sighting: Sighting) -> Shown | str:
     return why
 
 
-def _performed(rows: Sequence[Row], one: Side, other: Side, wait: float) -> Shown | None:
+def _performed(rows: Sequence[Row], one: Side, other: Side, wait: float) -> PlayedOnBoth | None:
     """The reproducer played several times on both; None where they do not differ each time."""
     answers: dict[str, tuple[str, ...]] = {}
     for _ in range(AGAIN):
@@ -264,7 +266,7 @@ def _performed(rows: Sequence[Row], one: Side, other: Side, wait: float) -> Show
             said, answers[side.name] = _listened(rows, side.target, wait)
             if said != verdict:
                 return None
-    return Shown(tuple(rows), answers)
+    return PlayedOnBoth(tuple(rows), answers)
 
 
 def _listened(rows: Sequence[Row], target: Target, wait: float) -> tuple[int, tuple[str, ...]]:

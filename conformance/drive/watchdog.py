@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from types import FrameType
 
 
-class Overdue(BaseException):
+class TimeIsOver(BaseException):
     """Time is over. No Exception, so that nobody takes it for a failure that can be worked around."""
 
 
@@ -30,7 +30,7 @@ def _clock() -> float:
 
 
 def _overdue(number: int, frame: FrameType | None) -> None:
-    raise Overdue
+    raise TimeIsOver
 
 
 @contextlib.contextmanager

@@ -21,14 +21,14 @@ from conformance.oracle.verdicts import Verdict, verdict_of
 from conformance.outcome import failing, gate, reach
 from conformance.outcome.gate import Known
 from conformance.outcome.incidents import merged
-from conformance.outcome.ledger import Broker, Entry, Ledger, Trouble, Witness, gist
+from conformance.outcome.ledger import Broker, CheckEntry, Ledger, Trouble, Witness, gist
 from conformance.outcome.results import Case, Results, RuleResult, Selection
 from conformance.outcome.short_timeout import ASK_FOR, NEEDED
 
 CASES_SHOWN = 20
 UNSEEN = "a known race breaks it now and then; this run did not see it"
 
-Seen = tuple[Entry, Witness]
+Seen = tuple[CheckEntry, Witness]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def _weighed(witnesses: Mapping[str, Sequence[Seen]], known: Known) -> dict[str,
     return {rule: [(entry, weigh(witness)) for entry, witness in seen] for rule, seen in witnesses.items()}
 
 
-def _excuse(known: Known, entry: Entry, witness: Witness) -> int | None:
+def _excuse(known: Known, entry: CheckEntry, witness: Witness) -> int | None:
     """The place of the deviation that covers this finding."""
     finding = witness.finding
     return deviations.excuse(known.entries, finding.rule, finding.observed, entry.queue_type, finding.where)

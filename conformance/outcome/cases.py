@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from conformance.evidence import emit, pcap
-from conformance.outcome.ledger import Step
+from conformance.outcome.ledger import ExchangeStep
 from conformance.outcome.results import Case, Results, RuleResult
 
 SCHEMA = "amqp-conformance/case/1"
@@ -81,7 +81,7 @@ def transcript(rule: RuleResult, case: Case) -> str:
     return "\n".join([*head, *_lines(case.steps, case.at)]) + "\n"
 
 
-def _lines(steps: Sequence[Step], at: int) -> list[str]:
+def _lines(steps: Sequence[ExchangeStep], at: int) -> list[str]:
     rows = [
         (
             f"{'x' if at and step.seq == at else ' '} {step.n}",

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from conformance.oracle.verdicts import SILENT_END
 from conformance.outcome.incidents import CLOSED
-from conformance.outcome.ledger import Entry, Trouble, Witness
+from conformance.outcome.ledger import CheckEntry, Trouble, Witness
 
 INTERNAL, LOST = "ERR-012", "lost"
 CODE = "541 "
@@ -28,17 +28,17 @@ the same after the same method twelve times in a run at depth ci, most of them i
 HABIT = 5
 """In so many scenes it is the broker that ends connections over what they send."""
 
-Seen = tuple[Entry, Witness]
+Seen = tuple[CheckEntry, Witness]
 
 
-def weakened(entries: Iterable[Entry], witnesses: Mapping[str, Sequence[Seen]]) -> dict[str, list[Seen]]:
+def weakened(entries: Iterable[CheckEntry], witnesses: Mapping[str, Sequence[Seen]]) -> dict[str, list[Seen]]:
     """The witnesses by rule; those that a failed broker explains say so, and no accident is certain."""
     entries = list(entries)
     habit = ends_silently(entries)
     said = Counter(words for entry in entries for words in set(_failures(entry)))
     common = {words for words, scenes in said.items() if scenes >= COMMON}
 
-    def weaken(entry: Entry, witness: Witness) -> Witness:
+    def weaken(entry: CheckEntry, witness: Witness) -> Witness:
         finding = witness.finding
         if _is_silent(witness) and not habit:
             return replace(witness, finding=replace(finding, certain=False))
@@ -49,12 +49,12 @@ def weakened(entries: Iterable[Entry], witnesses: Mapping[str, Sequence[Seen]]) 
     return {rule: [(entry, weaken(entry, witness)) for entry, witness in seen] for rule, seen in witnesses.items()}
 
 
-def ends_silently(entries: Iterable[Entry]) -> bool:
+def ends_silently(entries: Iterable[CheckEntry]) -> bool:
     """Does the broker end connections without a word, again and again?"""
     return len({(one.scene, one.queue_type) for one in entries if any(map(_is_silent, one.witnesses))}) >= HABIT
 
 
-def explained(trouble: Trouble, entries: Iterable[Entry]) -> bool:
+def explained(trouble: Trouble, entries: Iterable[CheckEntry]) -> bool:
     """Is a connection that was lost in this scene a finding?"""
     of_scene = (one for one in entries if (one.scene, one.queue_type) == (trouble.scene, trouble.queue_type))
     return trouble.kind == LOST and any(_is_silent(witness) for one in of_scene for witness in one.witnesses)
@@ -64,11 +64,11 @@ def _is_silent(witness: Witness) -> bool:
     return SILENT_END in witness.finding.observed
 
 
-def _failures(entry: Entry) -> list[str]:
+def _failures(entry: CheckEntry) -> list[str]:
     return [one.what for one in entry.incidents if one.kind == CLOSED and f".close {CODE}" in one.what]
 
 
-def _texts(entry: Entry, common: set[str]) -> list[str]:
+def _texts(entry: CheckEntry, common: set[str]) -> list[str]:
     """Code and text of the common closes of this scene, as a finding has them."""
     return [
         f"close {what.partition('.close ')[2].rpartition(' after ')[0]}" for what in _failures(entry) if what in common

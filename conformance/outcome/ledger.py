@@ -1,8 +1,9 @@
 """The ledger: what each check contributed to the run, in a form that survives a trip between processes.
 
-Checks run in one process or in many, and arrive in any order. Each leaves one `Entry` on its test report, as JSON; the
-controller adds them here, and nowhere else. An entry that arrives twice counts once (a test's report is seen at every
-phase), and everything that is read out is ordered by content, so neither the number of workers nor their speed shows.
+Checks run in one process or in many, and arrive in any order. Each leaves one `CheckEntry` on its test report, as
+JSON; the controller adds them here, and nowhere else. An entry that arrives twice counts once (a test's report is seen
+at every phase), and everything that is read out is ordered by content, so neither the number of workers nor their
+speed shows.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ PROPERTY = "conformance"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ExchangeStep:
     """One event of a minimal exchange, in words and in octets (hexadecimal). `seq` is its number in the recording, by
     which a case says where its rule is contradicted; 0 where it is not known."""
 
@@ -84,7 +85,7 @@ class Witness:
     """A finding with the exchange that shows it, and how many of its kind this check saw."""
 
     finding: Finding
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ExchangeStep, ...] = ()
     reproduced: str = "witnessed"
     seen: int = 1
     story: tuple[Mapping[str, Any], ...] = ()
@@ -99,7 +100,7 @@ class Witness:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CheckEntry:
     """One check on one queue type. `rules` are those it was written for; none: it may exercise any."""
 
     scene: str
@@ -129,7 +130,7 @@ class Entry:
     """Pairs of a deed and a state, as `session.reach` packs them."""
 
 
-def encode(entry: Entry) -> str:
+def encode(entry: CheckEntry) -> str:
     """An entry as one line of JSON."""
     return json.dumps(entry, default=_members, sort_keys=True, separators=(",", ":"))
 
@@ -139,11 +140,11 @@ def _members(value: Any) -> dict[str, object]:
     return {member.name: getattr(value, member.name) for member in fields(value)}
 
 
-def decode(text: str) -> Entry:
+def decode(text: str) -> CheckEntry:
     """The entry that `encode` wrote."""
     import msgspec  # the plugin loads this file in every pytest, which is seldom one of ours
 
-    return msgspec.convert(json.loads(text), Entry)
+    return msgspec.convert(json.loads(text), CheckEntry)
 
 
 def gist(observed: str) -> str:
@@ -155,7 +156,7 @@ class Ledger:
     """All entries of a run."""
 
     def __init__(self) -> None:
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, CheckEntry] = {}
         self._troubles: dict[str, Trouble] = {}
 
     def take(self, node: str, properties: Iterable[tuple[str, object]]) -> bool:
@@ -179,7 +180,7 @@ class Ledger:
         return len(self._entries)
 
     @property
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[CheckEntry]:
         """In the order of the tests' names."""
         return [self._entries[node] for node in sorted(self._entries)]
 
@@ -201,7 +202,7 @@ class Ledger:
 
     def unreached(self) -> dict[str, str]:
         """Rules of whose own checks none was played, for lack of time or of a broker, each with the reason."""
-        own: dict[str, list[Entry]] = {}
+        own: dict[str, list[CheckEntry]] = {}
         for entry in self.entries:
             for rule in entry.rules:
                 own.setdefault(rule, []).append(entry)
@@ -262,9 +263,9 @@ class Ledger:
                 total.setdefault(rule, Counter()).update(seen)
         return total
 
-    def witnesses(self) -> dict[str, list[tuple[Entry, Witness]]]:
+    def witnesses(self) -> dict[str, list[tuple[CheckEntry, Witness]]]:
         """What contradicts each rule, with the check in which it came up."""
-        found: dict[str, list[tuple[Entry, Witness]]] = {}
+        found: dict[str, list[tuple[CheckEntry, Witness]]] = {}
         for entry in self.entries:
             for witness in entry.witnesses:
                 found.setdefault(witness.finding.rule, []).append((entry, witness))

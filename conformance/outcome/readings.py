@@ -25,7 +25,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ChoiceDifference:
     """A doubt that the two profiles resolve differently, and the rules that apply under one reading alone."""
 
     name: str
@@ -43,7 +43,7 @@ class Readings:
 
     def __init__(self, before: Results, after: Results) -> None:
         self.missing = tuple(run.profile for run in (before, after) if run.profile not in profiles.NAMES)
-        self.choices: tuple[Choice, ...] = ()
+        self.choices: tuple[ChoiceDifference, ...] = ()
         self.profiles = tuple(
             profiles.load(run.profile).choices if run.profile in profiles.NAMES else {} for run in (before, after)
         )
@@ -53,12 +53,12 @@ class Readings:
         self.rules = {rule for choice in self.choices for rule in (*choice.rules_before, *choice.rules_after)}
 
 
-def between(old: Profile, new: Profile, selected: Collection[str]) -> tuple[Choice, ...]:
+def between(old: Profile, new: Profile, selected: Collection[str]) -> tuple[ChoiceDifference, ...]:
     """The choices in which two profiles differ, with the rules among `selected` that are tied to them."""
     return (*_choices(old, new, selected), *_of_queues(old, new))
 
 
-def _choices(old: Profile, new: Profile, selected: Collection[str]) -> Iterator[Choice]:
+def _choices(old: Profile, new: Profile, selected: Collection[str]) -> Iterator[ChoiceDifference]:
     for name in CHOICES:
         if name in old.choices and old.choices[name] != new.choices.get(name):
             one, other = old.choices[name], new.choices[name]
@@ -71,7 +71,7 @@ def _tied(choice: str, reading: str, selected: Collection[str]) -> Iterator[str]
             yield rule.id
 
 
-def _of_queues(old: Profile, new: Profile) -> Iterator[Choice]:
+def _of_queues(old: Profile, new: Profile) -> Iterator[ChoiceDifference]:
     """What differs between queues of one type that both know."""
     for queue_type in old.queue_types:
         if queue_type not in new.queue_types:
@@ -93,9 +93,9 @@ def _choice(
     new: str,
     rules_old: tuple[str, ...] = (),
     rules_new: tuple[str, ...] = (),
-) -> Choice:
+) -> ChoiceDifference:
     known = CHOICES[name]
-    return Choice(
+    return ChoiceDifference(
         name,
         queue_type,
         known.question,

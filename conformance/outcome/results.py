@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from conformance.outcome.ledger import Broker, Incident, Step, Trouble
+from conformance.outcome.ledger import Broker, ExchangeStep, Incident, Trouble
 
 SCHEMA = "amqp-conformance/results/1"
 
@@ -38,7 +38,7 @@ class Case:
     seen: int
     reproduced: str
     deviation: int | None
-    steps: tuple[Step, ...]
+    steps: tuple[ExchangeStep, ...]
     rerun: str
     witness: tuple[int, ...] = ()
     story: tuple[Mapping[str, Any], ...] = ()

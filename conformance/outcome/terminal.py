@@ -21,7 +21,7 @@ from conformance.evidence.words import count, overheard
 from conformance.evidence.words import headline as sentences
 from conformance.oracle.verdicts import Verdict, whatever_number
 from conformance.outcome.incidents import GRAVE
-from conformance.outcome.ledger import Step, gist
+from conformance.outcome.ledger import ExchangeStep, gist
 from conformance.outcome.results import Case, Fault, Results, RuleResult
 
 WIDTH = 96
@@ -91,7 +91,7 @@ def _otherwise(rule: RuleResult) -> bool:
     return rule.verdict == Verdict.BROKEN and rule.level == "observed"
 
 
-def frames(steps: Sequence[Step], at: int = 0) -> list[str]:
+def frames(steps: Sequence[ExchangeStep], at: int = 0) -> list[str]:
     """The frames of interest of an exchange, one line each, runs of like ones told as one, a cross at the event `at`
     which the rule is contradicted; all of it is in the report."""
     shown = [asdict(step) for step in steps if step.interest or (at and step.seq == at)]

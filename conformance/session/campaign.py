@@ -10,13 +10,13 @@ from conformance.session.checks import Attempt
 from conformance.session.hunting import MACHINES, Round, chance_of
 
 
-class Campaign(Machines[Attempt]):
+class MachineCampaign(Machines[Attempt]):
     """One machine, or one turn of the hunt, on one queue type."""
 
     __slots__ = ()
 
     @classmethod
-    def of(cls, attempt: Attempt) -> Campaign:
+    def of(cls, attempt: Attempt) -> MachineCampaign:
         return cls(attempt.bench, attempt.queue_type, attempt)
 
     def hunt(self) -> None:

@@ -23,16 +23,16 @@ from conformance.drive.run.bench import Bench
 from conformance.drive.run.check import Check
 from conformance.drive.run.runner import attempted, conclude
 from conformance.drive.stage import Endless, SceneOver, Stage
-from conformance.drive.watchdog import Overdue, alarm
+from conformance.drive.watchdog import TimeIsOver, alarm
 from conformance.history import events
 from conformance.history.events import Event
 from conformance.oracle.verdicts import SILENT_END, Finding, Judgement
 from conformance.outcome import incidents, terminal
-from conformance.outcome.ledger import PROPERTY, Entry, Incident, Step, Trouble, Witness, encode, gist
+from conformance.outcome.ledger import PROPERTY, CheckEntry, ExchangeStep, Incident, Trouble, Witness, encode, gist
 from conformance.outcome.reach import Rows, packed
 from conformance.session.options import Options
 from conformance.session.selection import selected_by
-from conformance.session.session import Opened, again
+from conformance.session.session import OpenedBroker, again
 
 Kind = tuple[str, bool, str, int | None]
 LONGEST = 250
@@ -47,7 +47,7 @@ class Attempt:
     name: str
     check: Check
     queue_type: str
-    opened: Opened
+    opened: OpenedBroker
     options: Options
     total: Judgement = field(default_factory=Judgement)
     histories: int = 0
@@ -209,8 +209,8 @@ class Attempt:
             self.name, self.queue_type, stage.events, stage.waiter.down, stage.spared
         )
 
-    def entry(self) -> Entry:
-        return Entry(
+    def entry(self) -> CheckEntry:
+        return CheckEntry(
             scene=self.name,
             queue_type=self.queue_type,
             rules=self.check.rules,
@@ -279,13 +279,13 @@ def play(attempt: Attempt, scene: Callable[[], object], stage: Stage | None) -> 
             scene()
 
     try:
-        failure = attempted(timed, (Exception, pytest.fail.Exception, Overdue))
+        failure = attempted(timed, (Exception, pytest.fail.Exception, TimeIsOver))
         with alarm(guard.CONCLUDES):
             if stage is None:
                 account(attempt, failure)
             else:
                 _conclude(attempt, stage, failure)
-    except Overdue as overdue:
+    except TimeIsOver as overdue:
         account(attempt, overdue)
     except KeyboardInterrupt:
         guard.hasty = True
@@ -307,7 +307,7 @@ def account(attempt: Attempt, failure: BaseException | None, cause: str | None =
             attempt.incidents.append(incidents.refusal(failure.message, attempt.name, attempt.queue_type))
     elif any(SILENT_END not in one.finding.observed for one in attempt.witnesses) or isinstance(failure, Unreachable):
         return
-    elif isinstance(failure, Endless | Overdue):
+    elif isinstance(failure, Endless | TimeIsOver):
         attempt.fail(TIME, str(failure) or "it did not finish in time, and was stopped")
     elif cause:
         attempt.fail(
@@ -334,7 +334,7 @@ def vanished(history: Iterable[Event]) -> str | None:
     return None
 
 
-def exchange(history: Sequence[Event], finding: Finding, profile: Profile) -> tuple[Step, ...]:
+def exchange(history: Sequence[Event], finding: Finding, profile: Profile) -> tuple[ExchangeStep, ...]:
     """The minimal exchange of a finding, as steps."""
     return steps_of(cut(history, finding, profile), profile)
 
@@ -353,9 +353,9 @@ def cut(
     return evidence.introduced(kept, [event for event in history if event.history == finding.history])
 
 
-def steps_of(kept: Sequence[Event], profile: Profile) -> tuple[Step, ...]:
+def steps_of(kept: Sequence[Event], profile: Profile) -> tuple[ExchangeStep, ...]:
     """Events as steps of a case."""
-    return tuple(Step(**step) for step in evidence.steps(kept, evidence.states(kept, profile)))
+    return tuple(ExchangeStep(**step) for step in evidence.steps(kept, evidence.states(kept, profile)))
 
 
 def describe_finding(witness: Witness, queue_type: str, command: str, seed: int) -> str:

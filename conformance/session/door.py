@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from conformance.drive.run.check import Check
     from conformance.outcome.results import Results
     from conformance.session.checks import Attempt
-    from conformance.session.session import Opened, Session
+    from conformance.session.session import OpenedBroker, Session
 
 SUITE = Path(__file__).resolve().parent.parent / "drive" / "scenes"
 NAME = "amqp-conformance-door"
@@ -91,7 +91,7 @@ class Door:
             self._session = Session(self.options, self.ticket, worker)
         return self._session
 
-    def opened(self) -> Opened:
+    def opened(self) -> OpenedBroker:
         """The broker; where it is refused, the session ends with the refusal's code."""
         try:
             return self.session.opened()

@@ -61,7 +61,7 @@ SHARE = 0.93
 PATIENCE_MS = "20000"
 
 
-class Tally:
+class EventTally:
     """Counts and times the events that go to the recording, or would go there."""
 
     def __init__(self, sink: Sink | None) -> None:
@@ -89,11 +89,11 @@ class Session:
     ticket: Ticket
     worker: str = ALONE
     _stack: ExitStack = field(default_factory=ExitStack)
-    _opened: Opened | None = None
+    _opened: OpenedBroker | None = None
     _refused: Refused | None = None
     _keeping: Keeping | None = None
 
-    def opened(self) -> Opened:
+    def opened(self) -> OpenedBroker:
         """The broker and all that goes with it; the same refusal again when it was refused before."""
         if self._refused is not None:
             raise self._refused
@@ -112,7 +112,7 @@ class Session:
     def close(self) -> None:
         self._stack.close()
 
-    def _open(self) -> Opened:
+    def _open(self) -> OpenedBroker:
         options = self.options
         fixed = profile_of(options.profile) if options.profile else None
         known = known_of(options.deviations, self.ticket) if options.deviations else None
@@ -142,7 +142,7 @@ class Session:
         profile = under_test.profile
         known = known or known_for(profile, self.ticket)
         broker = described(under_test)
-        tally = Tally(self._sink(broker, profile))
+        tally = EventTally(self._sink(broker, profile))
         target = patient(under_test.target)
         beside = around(options.admin, options.consumer_timeout, under_test)
         pulse = Pulse(hasty(target, under_test.deadline), under_test.deadline, options.restart)
@@ -158,7 +158,7 @@ class Session:
             ends=time.monotonic() + options.minutes * 60 * SHARE - self.ticket.age(),
         )
         self._stack.callback(guard.let_go)
-        return Opened(
+        return OpenedBroker(
             target,
             broker,
             profile,
@@ -246,7 +246,7 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedBroker:
     """The broker of this process."""
 
     target: Target
@@ -256,7 +256,7 @@ class Opened:
     deadline: float
     detected: bool
     recorder: Recorder
-    tally: Tally
+    tally: EventTally
     around: Around
     guard: Guard
     vitals: Vitals

@@ -42,7 +42,7 @@ from reports.objects import Unavailable
 
 if TYPE_CHECKING:
     from conformance.outcome.results import Results
-    from conformance.trace.results import Checked, Place, Told
+    from conformance.trace.results import CapturePlace, Checked, GivenOptions
     from reports.pipeline.inputs import Inputs
 
 STAGES = ("reading", "starting", "judging", "timing", "evidence", "tables", "pages")
@@ -66,14 +66,14 @@ def check(wanted: CheckOptions) -> int:
 
             installed()
         stages("reading", 0, 0)
-        from conformance.trace.results import Told
+        from conformance.trace.results import GivenOptions
         from reports.pipeline.inputs import gather
 
         inputs = gather(wanted.paths, wanted.ports)
         for torn in inputs.torn:
             stages.note(f"{torn} is torn: the run was cut short there, and the line was skipped")
         given = [*map(str, wanted.paths), *(["--whole"] if wanted.whole else [])]
-        told = Told(wanted.words, given, known)
+        told = GivenOptions(wanted.words, given, known)
         found, summary = _judged(inputs, wanted, told, stages)
         stages("pages", 0, 0)
         pages = _pages(found, summary, wanted.out)
@@ -83,7 +83,7 @@ def check(wanted: CheckOptions) -> int:
     return GATE_CLOSED if any(one.results.gate.reasons for one in found) else GATE_OPEN
 
 
-def _judged(inputs: Inputs, wanted: CheckOptions, told: Told, stages: Stages) -> Judged:
+def _judged(inputs: Inputs, wanted: CheckOptions, told: GivenOptions, stages: Stages) -> Judged:
     """In this process, if it is not too much and nobody wants it otherwise; else on Spark."""
     if not wanted.distributed and inputs.octets <= MUCH:
         from conformance.trace.check_alone import judged
@@ -97,7 +97,7 @@ def _judged(inputs: Inputs, wanted: CheckOptions, told: Told, stages: Stages) ->
         return _on_spark(inputs, wanted, told, stages)
 
 
-def _on_spark(inputs: Inputs, wanted: CheckOptions, told: Told, stages: Stages) -> Judged:
+def _on_spark(inputs: Inputs, wanted: CheckOptions, told: GivenOptions, stages: Stages) -> Judged:
     stages("starting", 0, 0)
     from reports.pipeline.session import installed, running
 
@@ -203,7 +203,7 @@ def _case(
     results: dict[str, Any],
     rule: dict[str, Any],
     case: dict[str, Any],
-    places: Iterable[Place],
+    places: Iterable[CapturePlace],
 ) -> dict[str, Any]:
     """One case by itself; of a capture with the file and the numbers of its packets."""
     where = next((place for place in places if place.case == case["id"]), None)

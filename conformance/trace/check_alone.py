@@ -12,11 +12,11 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from conformance.outcome.bare import excused
-from conformance.trace.results import Checked, Told
+from conformance.trace.results import Checked, GivenOptions
 from conformance.trace.results_alone import checked
 from conformance.trace.stages import Stages
 from reports import objects
-from reports.alone.judged import Run
+from reports.alone.judged import JudgedRun
 from reports.alone.judged import judged as judge
 from reports.alone.marts import marts
 from reports.alone.store import histories
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 NO_TABLES = "No tables: they need pip install 'amqp-conformance[lake]'. The history page is about these runs alone."
 
 
-def judged(inputs: Inputs, wanted: CheckOptions, told: Told, stages: Stages) -> tuple[list[Checked], dict[str, Any]]:
+def judged(
+    inputs: Inputs, wanted: CheckOptions, told: GivenOptions, stages: Stages
+) -> tuple[list[Checked], dict[str, Any]]:
     """The runs, and the summary of all that is known of them and others. Raises TooMany."""
     found = histories(inputs)
     stages("judging", 0, 0)
@@ -52,7 +54,7 @@ def judged(inputs: Inputs, wanted: CheckOptions, told: Told, stages: Stages) -> 
     return results, lakes.summary(lake, wanted.profile)
 
 
-def summary(runs: Sequence[Run], rows: Mapping[str, Sequence[tables.Row]]) -> dict[str, Any]:
+def summary(runs: Sequence[JudgedRun], rows: Mapping[str, Sequence[tables.VerdictRow]]) -> dict[str, Any]:
     """What the history page is made of, of these runs."""
     lines = [line(run.name, run.header, str(run.header["profile"])) for run in runs]
     table = [asdict(row) for run in runs for row in rows[run.name]]

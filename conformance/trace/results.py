@@ -23,7 +23,7 @@ from conformance.catalogue.sets import SETS
 from conformance.oracle.verdicts import Finding, Verdict, why_not
 from conformance.outcome.assemble import Frame, build
 from conformance.outcome.gate import Known
-from conformance.outcome.ledger import PROPERTY, Broker, Entry, Ledger, Witness, encode
+from conformance.outcome.ledger import PROPERTY, Broker, CheckEntry, Ledger, Witness, encode
 from conformance.outcome.results import Results, Selection
 from conformance.outcome.terminal import BY_WORD
 from conformance.trace.slices import Cut, Wanted
@@ -44,7 +44,7 @@ NUMBERS, LISTS = r"\S*\d\S*", "#(?:(?:,| and|) #)+"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CapturePlace:
     """Where the event of a finding is in a capture."""
 
     run: str
@@ -61,12 +61,12 @@ class Checked:
     """One run: its results, and where in captures its cases are."""
 
     results: Results
-    places: tuple[Place, ...] = ()
+    places: tuple[CapturePlace, ...] = ()
     about: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class GivenOptions:
     """What the user said: the command, what it was given, and deviations instead of those of the profiles."""
 
     words: Sequence[str]
@@ -87,7 +87,7 @@ class Told:
         return " ".join(["amqp-conformance trace check", *map(shlex.quote, self.paths)])
 
 
-class First(NamedTuple):
+class FirstFinding(NamedTuple):
     """A finding of a kind, in the order in which the first is picked."""
 
     history: str
@@ -108,7 +108,7 @@ class Kind(NamedTuple):
     certain: bool
     gist: str
     names: Sequence[str]
-    first: First
+    first: FirstFinding
     seen: int
     times: int
 
@@ -143,7 +143,7 @@ def assembled(
     counts: Counts,
     found: Sequence[Found],
     cuts: Sequence[Cut],
-    told: Told,
+    told: GivenOptions,
 ) -> list[Checked]:
     """The results of these runs."""
     seen = [(*one, got) for one, got in zip(found, cuts, strict=True)]
@@ -162,7 +162,7 @@ def _result(
     header: Mapping[str, Any],
     counts: Mapping[str, Mapping[tuple[str, str | None], int]],
     seen: Sequence[Seen],
-    told: Told,
+    told: GivenOptions,
 ) -> Checked:
     profile = profiles.load(profiles.spec(header))
     properties = header.get("server_properties") or {}
@@ -175,7 +175,9 @@ def _result(
         {},
         tuple(sorted(offer(header).capabilities)),
     )
-    blank = Entry(header.get("kind", ""), "", (), broker, profile.name, profile.queue_types, choices=profile.choices)
+    blank = CheckEntry(
+        header.get("kind", ""), "", (), broker, profile.name, profile.queue_types, choices=profile.choices
+    )
     ledger = Ledger()
     for number, entry in enumerate([*_counted(blank, counts, header), *_witnessed(blank, seen)]):
         ledger.take(f"{number:06}", [(PROPERTY, encode(entry))])
@@ -216,7 +218,7 @@ def _lasted(header: Mapping[str, Any]) -> float:
     return (int(header.get("ended", 0)) - int(header.get("began", 0))) / 1e9
 
 
-def _known(profile: Profile, told: Told, header: Mapping[str, Any]) -> Known:
+def _known(profile: Profile, told: GivenOptions, header: Mapping[str, Any]) -> Known:
     """The deviations that hold. Traffic that the suite did not make need not show them: there they excuse, no more."""
     known = told.known or Known(
         load_deviations(profile.deviations) if profile.deviations else (), profile.deviations or ""
@@ -227,10 +229,10 @@ def _known(profile: Profile, told: Told, header: Mapping[str, Any]) -> Known:
 
 
 def _counted(
-    blank: Entry,
+    blank: CheckEntry,
     counts: Mapping[str, Mapping[tuple[str, str | None], int]],
     header: Mapping[str, Any],
-) -> Iterator[Entry]:
+) -> Iterator[CheckEntry]:
     """How much there was, and coverage: one entry for each queue type."""
     yield replace(blank, histories=int(header.get("histories", 0)), events=int(header.get("events", 0)))
     for queue_type in sorted({key.partition("\0")[0] for key in counts}):
@@ -242,13 +244,15 @@ def _counted(
         yield replace(blank, queue_type=queue_type, exercised=exercised, reports=reports, met=met)
 
 
-def _witnessed(blank: Entry, seen: Iterable[Seen]) -> Iterator[Entry]:
+def _witnessed(blank: CheckEntry, seen: Iterable[Seen]) -> Iterator[CheckEntry]:
     for wanted, (scene, queue_type), (often, times), got in seen:
         witness = Witness(wanted.finding, got.steps, "recorded", often, times=times)
         yield replace(blank, scene=scene or blank.scene, queue_type=queue_type, witnesses=(witness,))
 
 
-def _doubted(results: Results, counts: Mapping[str, Mapping[tuple[str, str | None], int]], told: Told) -> Results:
+def _doubted(
+    results: Results, counts: Mapping[str, Mapping[tuple[str, str | None], int]], told: GivenOptions
+) -> Results:
     """Rules that had something to say, in histories that lack what it takes, are in doubt and not untested."""
     reasons: dict[str, Counter[str]] = {}
     for key in sorted(counts):
@@ -274,7 +278,7 @@ def _judged_again(results: Results, again: str) -> Results:
     )
 
 
-def _places(results: Results, seen: Sequence[Seen]) -> Iterator[Place]:
+def _places(results: Results, seen: Sequence[Seen]) -> Iterator[CapturePlace]:
     """Where the cases are in a capture; nothing for recordings, which have no packets."""
     for rule in results.rules:
         for case in rule.cases:
@@ -290,7 +294,7 @@ def _places(results: Results, seen: Sequence[Seen]) -> Iterator[Place]:
             if got is not None and case.at in got.packets:
                 file, packet = got.packets[case.at]
                 shown = sorted({number for name, number in got.packets.values() if name == file})
-                yield Place(results.run, case.id, rule.id, case.observed, file, packet, tuple(shown))
+                yield CapturePlace(results.run, case.id, rule.id, case.observed, file, packet, tuple(shown))
 
 
 def document(results: Results) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from functools import partial
 
 from conformance.catalogue import profiles
 from conformance.history import events as ev
-from conformance.trace.results import LISTS, NUMBERS, Checked, First, Kind, Told, assembled, picked
+from conformance.trace.results import LISTS, NUMBERS, Checked, FirstFinding, GivenOptions, Kind, assembled, picked
 from conformance.trace.slices import Cut, Wanted, sliced
-from reports.alone.judged import Run
+from reports.alone.judged import JudgedRun
 from reports.judging.gold import FINDING, Row
 
 _NUMBERS, _LISTS = re.compile(NUMBERS, re.ASCII), re.compile(LISTS, re.ASCII)
@@ -19,7 +19,7 @@ _NUMBERS, _LISTS = re.compile(NUMBERS, re.ASCII), re.compile(LISTS, re.ASCII)
 Scenes = Mapping[str, tuple[str, str]]
 
 
-def checked(runs: Sequence[Run], told: Told, tell: Callable[[int, int], None]) -> list[Checked]:
+def checked(runs: Sequence[JudgedRun], told: GivenOptions, tell: Callable[[int, int], None]) -> list[Checked]:
     """The results of these runs. `tell` hears how many exchanges are cut out, and of how many."""
     by_name = {run.name: run for run in runs}
     scenes = {run.name: _scenes(run) for run in runs}
@@ -32,7 +32,7 @@ def checked(runs: Sequence[Run], told: Told, tell: Callable[[int, int], None]) -
     return assembled({run.name: run.header for run in runs}, counts, found, cuts, told)
 
 
-def _scenes(run: Run) -> Scenes:
+def _scenes(run: JudgedRun) -> Scenes:
     """Scene and queue type of each history that has one."""
     return {
         name: (str(first.args.get("name") or ""), str(first.args.get("queue_type") or ""))
@@ -41,7 +41,7 @@ def _scenes(run: Run) -> Scenes:
     }
 
 
-def _counts(run: Run, scenes: Scenes) -> Mapping[str, Mapping[tuple[str, str | None], int]]:
+def _counts(run: JudgedRun, scenes: Scenes) -> Mapping[str, Mapping[tuple[str, str | None], int]]:
     """Queue type and what: (rule, what was seen) to how often."""
     counts: defaultdict[str, Counter[tuple[str, str | None]]] = defaultdict(Counter)
     for row in run.gold:
@@ -51,7 +51,7 @@ def _counts(run: Run, scenes: Scenes) -> Mapping[str, Mapping[tuple[str, str | N
     return counts
 
 
-def _kinds(run: Run, scenes: Scenes) -> Iterator[Kind]:
+def _kinds(run: JudgedRun, scenes: Scenes) -> Iterator[Kind]:
     """The first finding of each kind, and how many of the kind there are."""
     kinds: defaultdict[tuple[str, str, bool, str, tuple[str, ...]], list[tuple[Row, str]]] = defaultdict(list)
     for row in run.gold:
@@ -62,14 +62,14 @@ def _kinds(run: Run, scenes: Scenes) -> Iterator[Kind]:
             kinds[row["rule"], queue_type, row["certain"], gist, names].append((row, scene))
     for (rule, queue_type, certain, gist, names), own in kinds.items():
         first = min(
-            First(row["history"], row["at"], row["allowed"], row["observed"], row["witness"], scene, row["amid"])
+            FirstFinding(row["history"], row["at"], row["allowed"], row["observed"], row["witness"], scene, row["amid"])
             for row, scene in own
         )
         times = {(row["history"], tuple(row["amid"])) for row, _ in own}
         yield Kind(run.name, rule, queue_type, certain, gist, list(names), first, len(own), len(times))
 
 
-def _cut(run: Run, wanted: Wanted) -> Cut:
+def _cut(run: JudgedRun, wanted: Wanted) -> Cut:
     finding = wanted.finding
     island = run.histories[finding.history].island_of(finding.at)
     history = partial(run.events_up_to, finding.history, island, finding.at)

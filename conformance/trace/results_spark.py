@@ -18,8 +18,18 @@ from conformance.catalogue import profiles
 from conformance.history.events import Event
 from conformance.history.recording import Placed
 from conformance.oracle.verdicts import Finding
-from conformance.outcome.ledger import Step
-from conformance.trace.results import LISTS, NUMBERS, Checked, Counts, First, Kind, Told, assembled, picked
+from conformance.outcome.ledger import ExchangeStep
+from conformance.trace.results import (
+    LISTS,
+    NUMBERS,
+    Checked,
+    Counts,
+    FirstFinding,
+    GivenOptions,
+    Kind,
+    assembled,
+    picked,
+)
 from conformance.trace.slices import Cut, Wanted, sliced
 from reports import objects
 from reports.judging.world import Closed
@@ -33,7 +43,7 @@ _DDL = "place STRING, steps STRING, packets STRING"
 _ARROW = pa.schema([(name, pa.string()) for name in ("place", "steps", "packets")])
 
 
-def checked(job: Job, runs: Sequence[str], told: Told) -> list[Checked]:
+def checked(job: Job, runs: Sequence[str], told: GivenOptions) -> list[Checked]:
     """The results of these runs."""
     spoken = _spoken(job, runs)
     found = list(picked(_kinds(spoken)))
@@ -76,7 +86,7 @@ def _kinds(spoken: DataFrame) -> Iterator[Kind]:
     """The first finding of each kind, and how many of the kind there are."""
     from pyspark.sql import functions as f
 
-    first = f.min(f.struct(*First._fields)).alias("first")
+    first = f.min(f.struct(*FirstFinding._fields)).alias("first")
     gist = f.regexp_replace(f.regexp_replace("observed", NUMBERS, "#"), LISTS, "#")
     names = f.transform("amid", lambda told: f.substring_index(told, " ", 1))
     kinds = spoken.where(f"what = '{check.FINDING}'").groupBy(
@@ -84,7 +94,7 @@ def _kinds(spoken: DataFrame) -> Iterator[Kind]:
     )
     rows = kinds.agg(first, f.count("*").alias("seen"), f.count_distinct("history", "amid").alias("times")).collect()
     for row in rows:
-        one = First(*row["first"])
+        one = FirstFinding(*row["first"])
         known = one._replace(witness=one.witness or (), amid=one.amid or ())
         yield Kind(
             row["run"],
@@ -132,7 +142,7 @@ def cut(job: Job, wanted: Sequence[Wanted]) -> list[Cut]:
 
 def _read(row: Mapping[str, str]) -> Cut:
     packets = {int(seq): (place[0], place[1]) for seq, place in json.loads(row["packets"]).items()}
-    return Cut(tuple(Step(**step) for step in json.loads(row["steps"])), packets)
+    return Cut(tuple(ExchangeStep(**step) for step in json.loads(row["steps"])), packets)
 
 
 def _files(job: Job, asked: Mapping[int, Wanted]) -> dict[int, tuple[str, str]]:

@@ -18,7 +18,7 @@ from conformance.catalogue.profiles import Profile
 from conformance.history.events import HEARTBEAT, Event
 from conformance.history.recording import Placed
 from conformance.oracle.verdicts import Finding
-from conformance.outcome.ledger import Step
+from conformance.outcome.ledger import ExchangeStep
 
 LONG = 20_000
 _MAKE = frozenset(
@@ -58,7 +58,7 @@ class Wanted:
 class Cut:
     """The exchange, and for a capture where its events are: seq to (file, number of the packet)."""
 
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ExchangeStep, ...] = ()
     packets: Mapping[int, tuple[str, int]] = field(default_factory=dict)
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from reports.pipeline.stream import Stream
-    from reports.pipeline.verdicts import Row
+    from reports.pipeline.verdicts import VerdictRow
 
 EVERY = "2 seconds"
 _LINES = 5
@@ -150,7 +150,7 @@ def _say(lines: Iterable[str]) -> None:
         print(f"  and {len(said) - _LINES:,} more like it", file=sys.stderr)
 
 
-def _sum_up(spark: SparkSession, stream: Stream) -> tuple[list[Row], int]:
+def _sum_up(spark: SparkSession, stream: Stream) -> tuple[list[VerdictRow], int]:
     """The verdict table, also as a file, and how many histories are still open."""
     from reports.pipeline.stream import summary
 
@@ -171,7 +171,7 @@ def _known(profile: str, rule: str, observed: str, where: Collection[str]) -> bo
     return any(entry.rule == rule and entry.covers(observed, None, where) for entry in _entries(profile))
 
 
-def _print(rows: Sequence[Row], left: int, wanted: FollowOptions) -> None:
+def _print(rows: Sequence[VerdictRow], left: int, wanted: FollowOptions) -> None:
     if wanted.format == "json":
         print(json.dumps([asdict(row) for row in rows], indent=1))
         return

@@ -48,7 +48,7 @@ def put_vhost_limit(ask: Ask) -> Answer:
         raise Refusal(404, "not_found", "vhost_not_found")
     try:
         new = quotas.checked({ask.path["limit"]: ask.given["value"]}, quotas.OF_VHOSTS, "limits")
-    except quotas.Invalid as problem:
+    except quotas.InvalidQuota as problem:
         raise bad_request(f"Validation failed\n\n{problem}\n") from None
     ask.node.broker.limit_vhost(vhost, {**vhost.quotas, **new})
     return Answer(status=204)
@@ -104,7 +104,7 @@ def put_user_limit(ask: Ask) -> Answer:
         raise bad_request(["no_such_user", ask.path["user"]])
     try:
         new = quotas.checked({ask.path["limit"]: ask.given["value"]}, quotas.OF_USERS, "user-limits")
-    except quotas.Invalid as problem:
+    except quotas.InvalidQuota as problem:
         raise bad_request(str(problem)) from None
     ask.node.broker.access.limit(user, {**user.quotas, **new})
     return Answer(status=204)

@@ -9,7 +9,7 @@ from typing import Any
 import codec
 from codec import methods as m
 from codec import values
-from reference_broker.management.node import Direct
+from reference_broker.management.node import WirelessChannel
 from reference_broker.management.route import Answer, Ask, Field, Route, bad_request, route
 from reference_broker.management.topology import direct
 from reference_broker.message import Message
@@ -104,7 +104,7 @@ def get(ask: Ask) -> Answer:
     return Answer(found)
 
 
-def one_of(channel: Direct, ask: Ask, gone: bool) -> dict[str, Any] | None:
+def one_of(channel: WirelessChannel, ask: Ask, gone: bool) -> dict[str, Any] | None:
     for item in channel.do(m.BasicGet(1, 0, ask.path["queue"], gone)):
         if isinstance(item, tuple) and isinstance(item[0], m.BasicGetOk):
             return message_view(item[0], item[1], ask.given)

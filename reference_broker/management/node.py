@@ -56,7 +56,7 @@ class Node:
         return {"product_name": known["product"], "product_version": known["version"]}
 
 
-class Direct:
+class WirelessChannel:
     """A channel without a wire."""
 
     def __init__(self, vhost: VirtualHost, user: User, broker: Broker) -> None:

@@ -99,7 +99,7 @@ def put_limits(ask: Ask, value: dict[str, Any]) -> Answer:
         raise bad_request(f"the parameter of {LIMITS} is called {LIMITS_NAME}")
     try:
         wanted = quotas.checked(value, quotas.OF_VHOSTS, "limits")
-    except quotas.Invalid as problem:
+    except quotas.InvalidQuota as problem:
         raise policies.failed(str(problem)) from None
     new = not vhost.quotas
     ask.node.broker.limit_vhost(vhost, wanted)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from reference_broker.management import views
 from reference_broker.management.route import NOT_FOUND, Answer, Ask, Field, Need, Refusal, Route, bad_request, route
-from reference_broker.policies import Invalid
+from reference_broker.policies import InvalidPolicy
 from reference_broker.settings import APPLIES, Policy
 from reference_broker.vhost import VirtualHost
 
@@ -44,7 +44,7 @@ def put(ask: Ask, operator: bool) -> Answer:
         vhost.set_policy(
             Policy(name, given["pattern"], given["definition"], given["apply-to"], given["priority"]), operator
         )
-    except Invalid as problem:
+    except InvalidPolicy as problem:
         raise failed(str(problem)) from None
     return Answer(status=201 if new else 204)
 

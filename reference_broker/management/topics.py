@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from reference_broker.access import Invalid, TopicPermission, User
+from reference_broker.access import InvalidAccess, TopicPermission, User
 from reference_broker.management.route import NOT_FOUND, Answer, Ask, Field, Refusal, Route, bad_request, route
 from reference_broker.management.users import known_user
 
@@ -103,7 +103,7 @@ def put_topics(ask: Ask) -> Answer:
     known = broker.access.users[user].topics.get(vhost, {})
     try:
         wanted = TopicPermission(ask.given["write"], ask.given["read"])
-    except Invalid as problem:
+    except InvalidAccess as problem:
         raise bad_request(str(problem)) from None
     broker.permit_topics(user, vhost, {**known, exchange: wanted})
     return Answer(status=204 if exchange in known else 201)

@@ -10,7 +10,7 @@ import codec
 from codec import methods as m
 from codec import values
 from reference_broker.management import views
-from reference_broker.management.node import Direct
+from reference_broker.management.node import WirelessChannel
 from reference_broker.management.route import NOT_FOUND, Answer, Ask, Field, Refusal, Route, bad_request, route
 from reference_broker.queue import Queue
 from reference_broker.routing import Exchange
@@ -32,8 +32,8 @@ BINDING = {"routing_key": Field("string", "binding key", ""), "arguments": ARGUM
 
 
 @contextmanager
-def direct(ask: Ask) -> Iterator[Direct]:
-    channel = Direct(ask.vhost(), ask.user, ask.node.broker)
+def direct(ask: Ask) -> Iterator[WirelessChannel]:
+    channel = WirelessChannel(ask.vhost(), ask.user, ask.node.broker)
     try:
         yield channel
     finally:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from reference_broker.access import RIGHTS, SHA256, Invalid, Permission, User
+from reference_broker.access import RIGHTS, SHA256, InvalidAccess, Permission, User
 from reference_broker.management import views
 from reference_broker.management.route import NOT_FOUND, Answer, Ask, Field, Refusal, Route, bad_request, route
 from reference_broker.settings import About
@@ -93,7 +93,7 @@ def put_user(ask: Ask) -> Answer:
             algorithm=given["hashing_algorithm"],
             tags=tags_in(given["tags"]),
         )
-    except Invalid as problem:
+    except InvalidAccess as problem:
         raise bad_request(str(problem)) from None
     return Answer(status=201 if new else 204)
 
@@ -253,7 +253,7 @@ def put_permission(ask: Ask) -> Answer:
         raise bad_request("vhost_or_user_not_found")
     try:
         wanted = Permission(*(ask.given[right] for right in RIGHTS))
-    except Invalid as problem:
+    except InvalidAccess as problem:
         raise bad_request(str(problem)) from None
     new = broker.access.permission(user, vhost) is None
     broker.permit(user, vhost, wanted)

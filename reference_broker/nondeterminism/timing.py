@@ -19,6 +19,23 @@ if TYPE_CHECKING:
     from reference_broker.intake import Inbound, Intake
 
 
+class _Late:
+    """The frames that wait for their channel's turn, by intake and channel."""
+
+    def __init__(self) -> None:
+        self.lines: dict[Intake, dict[int, deque[Inbound]]] = {}
+        self.catching_up: set[Intake] = set()
+
+    def catch_up(self, intake: Intake, number: int) -> None:
+        self.catching_up.add(intake)
+        intake.work(iter(self.lines.get(intake, {}).pop(number, ())))
+        self.catching_up.discard(intake)
+
+    def catch_up_all(self, intake: Intake) -> None:
+        for number in list(self.lines.get(intake, ())):
+            self.catch_up(intake, number)
+
+
 @variation(
     "channels.late",
     "handle what comes on a channel later than what comes on others, and answer it later",
@@ -27,46 +44,47 @@ if TYPE_CHECKING:
     share=(0.02, 0.1, 0.5),
     ticks=TICKS,
 )
-def late(free: Free) -> None:
+def handle_late(free: Free) -> None:
     honest, connections = free.parts.intake, free.parts.connection
-    lines: dict[Intake, dict[int, deque[Inbound]]] = {}
-    catching_up: set[Intake] = set()
+    late = _Late()
 
     def on_channel(self: Intake, number: int, frame: Inbound) -> None:
-        waiting = lines.get(self, {}).get(number)
+        waiting = late.lines.get(self, {}).get(number)
         if waiting is not None:
             waiting.append(frame)
-        elif self not in catching_up and isinstance(frame, codec.Method | Content) and free.luck():
-            lines.setdefault(self, {})[number] = deque([frame])
+        elif self not in late.catching_up and isinstance(frame, codec.Method | Content) and free.luck():
+            late.lines.setdefault(self, {})[number] = deque([frame])
             free.put_off(lambda: go_on(self, number))
         else:
             honest.on_channel(self, number, frame)
 
     def control(self: Intake, frame: Inbound) -> None:
         """What is said of the connection waits for all of its channels."""
-        for number in list(lines.get(self, ())):
-            catch_up(self, number)
+        late.catch_up_all(self)
         if self.waiting:
             self.waiting.append(frame)
         else:
             honest.control(self, frame)
 
+    def complain(self: Intake) -> None:
+        """As well what is said of octets that are no frame: a publish may wait for just this header."""
+        broken, self.broken = self.broken, None
+        late.catch_up_all(self)
+        self.broken = broken
+        if not self.waiting:
+            honest.complain(self)
+
     def go_on(intake: Intake, number: int) -> None:
         if intake.waiting:
             free.put_off(lambda: go_on(intake, number))
         else:
-            catch_up(intake, number)
-
-    def catch_up(intake: Intake, number: int) -> None:
-        catching_up.add(intake)
-        intake.work(iter(lines.get(intake, {}).pop(number, ())))
-        catching_up.discard(intake)
+            late.catch_up(intake, number)
 
     def lost(self: Connection) -> None:
-        lines.pop(self.intake, None)
+        late.lines.pop(self.intake, None)
         connections.lost(self)
 
-    free.parts.override("intake", on_channel=on_channel, control=control)
+    free.parts.override("intake", on_channel=on_channel, control=control, complain=complain)
     free.parts.override("connection", lost=lost)
 
 

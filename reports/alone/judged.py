@@ -13,7 +13,7 @@ from conformance.catalogue.profiles import Profile
 from conformance.history import events as ev
 from conformance.history.events import Event
 from conformance.history.stopwatch import Stopwatch
-from reports.alone.store import Histories, History
+from reports.alone.store import Histories, StoredHistory
 from reports.judging import crossing, tables
 from reports.judging.crossing import NEEDS_ALL, Fact
 from reports.judging.gold import DOUBT, FINDING, Row, fold_one, rows_of
@@ -27,17 +27,17 @@ Times = Counter[tuple[str, int]]
 
 
 @dataclass(frozen=True)
-class Run:
+class JudgedRun:
     """One run, judged. `about`: what is known of it; `header`: that with the profile that it was held to."""
 
     name: str
     about: Mapping[str, Any]
     header: Mapping[str, Any]
-    histories: Mapping[str, History]
+    histories: Mapping[str, StoredHistory]
     upto: Mapping[str, int]
     """By history, where its user's word is taken that it shows all clients: up to which seq that holds."""
     gold: Sequence[Row]
-    table: Sequence[tables.Row]
+    table: Sequence[tables.VerdictRow]
 
     def events_up_to(self, history: str, island: str, upto: int) -> Iterator[tuple[Event, str | None]]:
         """The events of an island up to this seq, as they were judged."""
@@ -59,7 +59,7 @@ class Run:
         return total
 
 
-def judged(inputs: Inputs, found: Histories, profile: str | None = None, *, whole: bool = False) -> list[Run]:
+def judged(inputs: Inputs, found: Histories, profile: str | None = None, *, whole: bool = False) -> list[JudgedRun]:
     """Every run of these inputs. `profile` overrides what runs were held to; `whole` as in `Closed`."""
     return [_run(name, about(inputs, name, _counted(own)), profile, own, whole) for name, own in found.items()]
 
@@ -68,32 +68,32 @@ def _run(
     name: str,
     known: Mapping[str, Any],
     wanted: str | None,
-    histories: Mapping[str, History],
+    histories: Mapping[str, StoredHistory],
     whole: bool,
-) -> Run:
+) -> JudgedRun:
     header = held_to(known, wanted)
     profile = profiles.load(str(header["profile"]))
     upto = {history: _whole(own) for history, own in histories.items()} if whole else {}
     rows = [row for history in histories.values() for row in _gold(history, profile, upto)]
     gold = [*_degraded(rows, shared := _shared(histories.values())), *_crossed(histories, shared)]
-    return Run(name, known, header, histories, upto, gold, tables.of_run(name, header, _counts(gold)))
+    return JudgedRun(name, known, header, histories, upto, gold, tables.of_run(name, header, _counts(gold)))
 
 
-def _gold(history: History, profile: Profile, upto: Mapping[str, int]) -> Iterator[Row]:
+def _gold(history: StoredHistory, profile: Profile, upto: Mapping[str, int]) -> Iterator[Row]:
     for events in history.islands.values():
         world = Closed(upto[history.name]) if upto else None
         yield from rows_of(history.run, history.name, fold_one(events, profile, world))
 
 
-def _whole(history: History) -> int:
+def _whole(history: StoredHistory) -> int:
     return min((Torn.of(events).upto for events in history.islands.values()), default=NEVER)
 
 
-def _islands(histories: Mapping[str, History]) -> Iterator[list[Event]]:
+def _islands(histories: Mapping[str, StoredHistory]) -> Iterator[list[Event]]:
     return chain.from_iterable(history.islands.values() for history in histories.values())
 
 
-def _counted(histories: Mapping[str, History]) -> dict[str, Any]:
+def _counted(histories: Mapping[str, StoredHistory]) -> dict[str, Any]:
     """How much there is, what was lost, and when it began."""
     kinds = Counter(event.kind for events in _islands(histories) for event in events)
     times = [event.time_ns for events in _islands(histories) for event in events]
@@ -120,7 +120,7 @@ def _counts(gold: Iterable[Row]) -> dict[str, tables.Counts]:
 # -- what several histories see of one queue
 
 
-def _shared(histories: Iterable[History]) -> dict[str, set[str]]:
+def _shared(histories: Iterable[StoredHistory]) -> dict[str, set[str]]:
     """Queues that more than one history has to do with, to these. Scenes of the suite are left out: each names its
     queues for itself alone, and what two of them name does not exist."""
     touched: defaultdict[str, set[str]] = defaultdict(set)
@@ -143,7 +143,7 @@ def _degraded(rows: Iterable[Row], shared: Mapping[str, set[str]]) -> Iterator[R
         yield {**row, "certain": False} if unsure else row
 
 
-def _crossed(histories: Mapping[str, History], shared: Mapping[str, set[str]]) -> Iterator[Row]:
+def _crossed(histories: Mapping[str, StoredHistory], shared: Mapping[str, set[str]]) -> Iterator[Row]:
     """What contradicts a rule in the facts of shared queues."""
     if not shared:
         return

@@ -47,7 +47,7 @@ class TooMany(Exception):
 
 
 @dataclass
-class History:
+class StoredHistory:
     """One history of a run. `whole` once: all connections of it are one island, as in recordings."""
 
     run: str
@@ -78,7 +78,7 @@ class History:
         return next(name for name, events in self.islands.items() if any(event.seq == seq for event in events))
 
 
-Histories = dict[str, dict[str, History]]
+Histories = dict[str, dict[str, StoredHistory]]
 """By run and name."""
 
 
@@ -98,7 +98,7 @@ def histories(inputs: Inputs) -> Histories:
             own = found[event.run]
             history = own.get(event.history)
             if history is None:
-                history = own[event.history] = History(event.run, event.history, whole=kind == RECORDING)
+                history = own[event.history] = StoredHistory(event.run, event.history, whole=kind == RECORDING)
             history.events.append(_shared(event, words) if kind == RECORDING else event)
             if extra:
                 history.extra[event.seq] = extra

@@ -16,10 +16,10 @@ from pyarrow import parquet
 
 from conformance.catalogue import profiles
 from reports import objects
-from reports.alone.judged import Run
+from reports.alone.judged import JudgedRun
 from reports.alone.marts import marts
 from reports.judging.runs import line
-from reports.judging.tables import Row
+from reports.judging.tables import VerdictRow
 from reports.judging.trends import ORDER
 from reports.pipeline import ingest, verdicts
 from reports.pipeline.columns import MARTS, TABLES
@@ -30,7 +30,7 @@ from reports.pipeline.lake import Lake
 from reports.pipeline.steps import GOLD, SILVER, TIMES, VERDICTS, abouts, judged_as, keep, made_of, unmade, unread
 
 
-def write(lake: Lake, inputs: Inputs, runs: Sequence[Run], *, whole: bool) -> None:
+def write(lake: Lake, inputs: Inputs, runs: Sequence[JudgedRun], *, whole: bool) -> None:
     """The tables that are about single runs."""
     lake.sweep()
     of = {run.name: run for run in runs}
@@ -46,7 +46,7 @@ def write(lake: Lake, inputs: Inputs, runs: Sequence[Run], *, whole: bool) -> No
         lake.write(TIMES, _table(TIMES, (row for run in missing for row in _times(of[run]))), missing)
 
 
-def excuse(lake: Lake, runs: Sequence[Run], rows: Mapping[str, Sequence[Row]]) -> None:
+def excuse(lake: Lake, runs: Sequence[JudgedRun], rows: Mapping[str, Sequence[VerdictRow]]) -> None:
     """The verdicts of these runs, as they are with what is known of their brokers."""
     known, made = lake.read(VERDICTS, [run.name for run in runs]).to_pylist(), lake.made(VERDICTS)
     changed = [
@@ -68,7 +68,7 @@ def summary(lake: Lake, profile: str | None) -> dict[str, Any]:
     return {"schema": "amqp-conformance/history/1", "runs": runs, **{name: made[name] for name in ORDER}}
 
 
-def _silver(lake: Lake, run: Run) -> File:
+def _silver(lake: Lake, run: JudgedRun) -> File:
     """All events of a run in one shard, which is written batch by batch."""
     part, rows = {"run": run.name, "shard": "0"}, 0
     path = fresh(EVENTS, part)
@@ -81,7 +81,7 @@ def _silver(lake: Lake, run: Run) -> File:
     return File(path, part, rows, size)
 
 
-def _batches(run: Run) -> Iterator[pa.RecordBatch]:
+def _batches(run: JudgedRun) -> Iterator[pa.RecordBatch]:
     for history in run.histories.values():
         for island, events in history.islands.items():
             at = 0
@@ -94,7 +94,7 @@ def _batches(run: Run) -> Iterator[pa.RecordBatch]:
                 yield pa.RecordBatch.from_pydict({**columns, "extra": extra, "island": named}, schema=EVENTS.inside)
 
 
-def _times(run: Run) -> Iterator[dict[str, Any]]:
+def _times(run: JudgedRun) -> Iterator[dict[str, Any]]:
     for (what, place), n in sorted(run.times.items()):
         yield {"run": run.name, "what": what, "bucket": place, "n": n}
 

@@ -22,7 +22,7 @@ from reports.capture.files import BadCapture, CaptureFile, InTime, Packet
 from reports.capture.frames import MAGIC
 from reports.capture.links import ACK, LINKS, SYN, Segment, answer, ends, place, segment
 from reports.capture.loose import LATER, LOOSE, PACKET_BITS, base, loose_end
-from reports.capture.rows import Block, Place, Rows
+from reports.capture.rows import Place, RowBlock, Rows
 from reports.capture.streams import TLS, Connection, End
 from reports.capture.tcp import Flow
 
@@ -87,7 +87,7 @@ class Capture:
         """What was wrong with the files."""
         return [note for file in self.files for note in file.notes]
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[RowBlock]:
         """All rows. Raises NoTraffic at the end if there are none, BadCapture where a file cannot be read."""
         for number, file in enumerate(self.files):
             self._rows.file = file.path.name
@@ -110,7 +110,7 @@ class Capture:
         for block in self.blocks():
             yield from block.events()
 
-    def _read(self, file: CaptureFile) -> Iterator[Block]:
+    def _read(self, file: CaptureFile) -> Iterator[RowBlock]:
         packets = InTime(file.packets())
         flows, rows = self._flows, self._rows.rows
         for packet in packets:

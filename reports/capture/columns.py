@@ -15,14 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from conformance.history.events import Event
-from reports.capture.rows import HOLE, Block
+from reports.capture.rows import HOLE, RowBlock
 from reports.pipeline.ingest import ARROW, TAG
 
 _OWN = ("template", "seq", "time_ns", "delivery_tag", "body_size", "body_hash", "message_id", "raw", "packet")
 _SHARED = tuple(name for name in Event._fields if name not in (*_OWN, "arguments"))
 
 
-def batch(block: Block) -> pa.RecordBatch:
+def batch(block: RowBlock) -> pa.RecordBatch:
     """All rows of the block."""
     own = dict(zip(_OWN, zip(*block.rows, strict=True) if block.rows else repeat(()), strict=False))
     used, place = _numbered(own["template"])

@@ -25,7 +25,7 @@ Row = tuple[int, int, int, int | None, int | None, str | None, str | None, bytes
 """(template, seq, time_ns, delivery_tag, body_size, body_hash, message_id, raw, packet)"""
 
 
-class Block(NamedTuple):
+class RowBlock(NamedTuple):
     """Rows of one file, in the order in which they were made."""
 
     file: str
@@ -91,9 +91,9 @@ class Rows:
             )
         )
 
-    def take(self) -> Block:
+    def take(self) -> RowBlock:
         """What was collected since the last time."""
-        block = Block(self.file, self.templates, self.rows)
+        block = RowBlock(self.file, self.templates, self.rows)
         self.rows = []
         if len(self.templates) > MOST_TEMPLATES:
             self.templates = []

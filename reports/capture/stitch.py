@@ -17,7 +17,7 @@ from typing import Any
 
 from conformance.history.events import EventBuilder, Labels
 from reports.capture.loose import FILE_BITS, PACKET_BITS, base
-from reports.capture.rows import Block, Place, Rows
+from reports.capture.rows import Place, RowBlock, Rows
 from reports.capture.streams import Connection
 from reports.capture.tcp import STRANGE, signed
 
@@ -28,7 +28,7 @@ End = tuple[int, str, Mapping[str, Any]]
 """(seq of the row, name of the connection in its file, loose end)"""
 
 
-def stitch(labels: Labels, file_of: Mapping[int, str], ends: Iterable[End]) -> Iterator[Block]:
+def stitch(labels: Labels, file_of: Mapping[int, str], ends: Iterable[End]) -> Iterator[RowBlock]:
     """The events of one history that no file tells by itself, and the names that change."""
     seam = _Seam(labels)
     for seq, name, end in sorted(ends, key=lambda one: one[0]):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.evidence.words import Sign, judged, sign
-from reports.html.runs import Run
+from reports.html.runs import RunColumn
 
 KINDS = ("new", "moved", "other", "fixed")
 """Worst first: newly broken; broken in another way; changed in another way; held again."""
@@ -23,7 +23,7 @@ _FAULTS = ("broken", "deviates", "differs")
 class Change:
     """One rule on one broker. `word` is said at the end of its line."""
 
-    run: Run
+    run: RunColumn
     rule: str
     title: str
     kind: str
@@ -40,7 +40,7 @@ class Change:
 class Since:
     """A run and the one before it."""
 
-    run: Run
+    run: RunColumn
     before: Mapping[str, Any]
     changes: Sequence[Change]
 
@@ -55,14 +55,14 @@ class Since:
         return f"{day}, " + (f"then {', '.join(other)}" if other else "same suite, depth and seed")
 
 
-def since(run: Run, before: Mapping[str, Any]) -> Since:
+def since(run: RunColumn, before: Mapping[str, Any]) -> Since:
     """What changed on this broker, worst first."""
     earlier = {str(rule["id"]): rule for rule in before["rules"]}
     found = [change for name, rule in run.rules.items() if (change := _change(run, rule, earlier.get(name)))]
     return Since(run, before, sorted(found, key=lambda change: (KINDS.index(change.kind), change.rule)))
 
 
-def _change(run: Run, now: Mapping[str, Any], was: Mapping[str, Any] | None) -> Change | None:
+def _change(run: RunColumn, now: Mapping[str, Any], was: Mapping[str, Any] | None) -> Change | None:
     before, after = str(was["verdict"]) if was else "not-run", str(now["verdict"])
     known = was is not None and judged(was)
     if not judged(now) or (not known and after != "broken"):

@@ -14,7 +14,7 @@ from typing import Any
 from markupsafe import Markup
 
 from reports.html.chart import in_words
-from reports.html.runs import Run
+from reports.html.runs import RunColumn
 
 WIDTH, HEIGHT = 620, 236
 LEFT, RIGHT, TOP, BOTTOM = 46, 14, 12, 28
@@ -28,7 +28,7 @@ _SHARES = (0.0, 0.5, 0.9, 0.99)
 class Line:
     """The times on one broker. `place` is its colour and dash."""
 
-    run: Run
+    run: RunColumn
     place: int
     n: int
     quantiles: Sequence[tuple[float, float]]
@@ -63,7 +63,7 @@ WHAT = (
 )
 
 
-def timed(runs: Sequence[Run]) -> list[Timed]:
+def timed(runs: Sequence[RunColumn]) -> list[Timed]:
     """The pictures of these runs; none where nothing was timed."""
     found = []
     for what, title, about in WHAT:
@@ -77,7 +77,7 @@ def timed(runs: Sequence[Run]) -> list[Timed]:
     return found
 
 
-def _data(run: Run, what: str) -> Mapping[str, Any] | None:
+def _data(run: RunColumn, what: str) -> Mapping[str, Any] | None:
     timings: Mapping[str, Any] = run.results.get("timings") or {}
     data: Mapping[str, Any] | None = timings.get(what)
     return data

@@ -15,7 +15,7 @@ from typing import Any
 from conformance.catalogue import rules as catalogue
 from conformance.catalogue.rules import Rule
 from conformance.evidence.words import Sign, judged, severity, sign
-from reports.html.runs import Run
+from reports.html.runs import RunColumn
 
 ABOUT: Mapping[str, tuple[str, str]] = {
     "publisher_confirms": ("CNF", ""),
@@ -33,7 +33,7 @@ LIMITS = {"channel_max": "channels", "frame_max": "octets in a frame", "heartbea
 
 
 @dataclass(frozen=True)
-class Offer:
+class OfferCell:
     """One capability on one broker. `declared`: yes, no, or None where the broker says nothing of it."""
 
     declared: bool | None
@@ -51,7 +51,7 @@ class OfferRow:
 
     name: str
     rules: int
-    offers: Sequence[Offer]
+    offers: Sequence[OfferCell]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Offers:
     queues: Sequence[str]
 
 
-def offers(runs: Sequence[Run]) -> Offers:
+def offers(runs: Sequence[RunColumn]) -> Offers:
     """The card of these runs."""
     names = sorted({*ABOUT, *(name for run in runs for name in _declared(run))})
     rows = [
@@ -75,17 +75,17 @@ def offers(runs: Sequence[Run]) -> Offers:
     return Offers(rows, limits, [", ".join(run.results.get("queue_types") or ()) for run in runs])
 
 
-def _declared(run: Run) -> Mapping[str, Any]:
+def _declared(run: RunColumn) -> Mapping[str, Any]:
     said = (run.results["broker"].get("server_properties") or {}).get("capabilities")
     return said if isinstance(said, Mapping) else {}
 
 
-def _offer(run: Run, name: str) -> Offer:
+def _offer(run: RunColumn, name: str) -> OfferCell:
     about = [run.rules[rule] for rule in _rules(name) if rule in run.rules and judged(run.rules[rule])]
     verdicts = Counter(str(rule["verdict"]) for rule in about)
     said = _declared(run).get(name)
     tallies = [(sign(verdict), verdicts[verdict]) for verdict in sorted(verdicts, key=severity)]
-    return Offer(None if said is None else bool(said), sum(int(rule["exercised"]) for rule in about), tallies)
+    return OfferCell(None if said is None else bool(said), sum(int(rule["exercised"]) for rule in about), tallies)
 
 
 def _rules(name: str) -> list[str]:
@@ -97,7 +97,7 @@ def _about(rule: Rule, name: str, family: str, word: str) -> bool:
     return rule.capability == name or rule.family == family or bool(word and word in rule.clause.lower().split())
 
 
-def _limit(run: Run, name: str) -> str:
+def _limit(run: RunColumn, name: str) -> str:
     value = (run.results["broker"].get("negotiated") or {}).get(name)
     if not value:
         return "unknown" if value is None else "none" if name == "heartbeat" else "no limit"

@@ -14,7 +14,7 @@ from typing import Any
 
 from conformance.evidence.words import gravity
 from reports.html.exchange import CaseView, case_view, scripted
-from reports.html.runs import Run
+from reports.html.runs import RunColumn
 
 ROOM = 430_000
 """Characters of steps, pictures and octets on a page about many brokers."""
@@ -28,7 +28,7 @@ SCRIPTS = 12
 PARTS = ("steps", "ladder", "frames")
 
 
-def fitted(sides: Sequence[tuple[Run, Mapping[str, Any]]], brokers: int) -> list[list[CaseView]]:
+def fitted(sides: Sequence[tuple[RunColumn, Mapping[str, Any]]], brokers: int) -> list[list[CaseView]]:
     """The cases of each side."""
     made = [[case_view(case, run.key) for case in data.get("cases") or ()] for run, data in sides]
     if brokers < 2:
@@ -46,7 +46,7 @@ def fitted(sides: Sequence[tuple[Run, Mapping[str, Any]]], brokers: int) -> list
 
 
 def _with_scripts(
-    sides: Sequence[tuple[Run, Mapping[str, Any]]],
+    sides: Sequence[tuple[RunColumn, Mapping[str, Any]]],
     made: Sequence[Sequence[CaseView]],
 ) -> list[list[CaseView]]:
     """The first case of the worst rules with its script, which is long."""
@@ -58,7 +58,7 @@ def _with_scripts(
 
 
 def _wishes(
-    sides: Sequence[tuple[Run, Mapping[str, Any]]],
+    sides: Sequence[tuple[RunColumn, Mapping[str, Any]]],
     made: Sequence[Sequence[CaseView]],
 ) -> Iterator[tuple[int, ...]]:
     """(was the rule shown before, part, how often it was shown, how bad it is, where the case stands)"""

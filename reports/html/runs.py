@@ -26,7 +26,7 @@ _NUMBERS = ("None", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eigh
 
 
 @dataclass(frozen=True)
-class Run:
+class RunColumn:
     """One run on one broker. `key` names it in permalinks, `name` in sentences, `title` and `detail` atop a column."""
 
     results: Mapping[str, Any]
@@ -90,7 +90,7 @@ class Run:
         return sorted((rule for rule in self.results["rules"] if rule["verdict"] == "broken"), key=gravity)
 
 
-def columns(documents: Iterable[Mapping[str, Any]]) -> list[Run]:
+def columns(documents: Iterable[Mapping[str, Any]]) -> list[RunColumn]:
     """The runs in the order in which they stand on the page, no two with the same key."""
     used: Counter[str] = Counter()
     runs = []
@@ -115,15 +115,15 @@ def _chosen(results: Mapping[str, Any]) -> str:
     return rules if len(rules) <= LABEL else f"{rules.partition(',')[0][:LABEL]}, …"
 
 
-def _run(results: Mapping[str, Any]) -> Run:
+def _run(results: Mapping[str, Any]) -> RunColumn:
     broker, profile = results["broker"], str(results["profile"])
     if _is_reference(broker) and (wrong := str(broker["name"]).partition(" with ")[2]):
-        return Run(results, _slug(f"mutant-{wrong}"), "Mutant", wrong, reference=True, mutants=wrong)
+        return RunColumn(results, _slug(f"mutant-{wrong}"), "Mutant", wrong, reference=True, mutants=wrong)
     if _is_reference(broker):
-        return Run(results, _slug(f"reference-{profile}"), "Reference", profile, reference=True)
+        return RunColumn(results, _slug(f"reference-{profile}"), "Reference", profile, reference=True)
     name, version = str(broker["name"]), str(broker.get("version", ""))
     title = name.removesuffix(version).strip() if version else name
-    return Run(results, _slug(name), title or name, version if title else "", reference=False)
+    return RunColumn(results, _slug(name), title or name, version if title else "", reference=False)
 
 
 def _is_reference(broker: Mapping[str, Any]) -> bool:
@@ -134,13 +134,13 @@ def _slug(name: str) -> str:
     return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.")[:40] or "broker"
 
 
-def _ordered(runs: Sequence[Run]) -> Iterator[Run]:
+def _ordered(runs: Sequence[RunColumn]) -> Iterator[RunColumn]:
     mutants = [run for run in runs if run.mutants]
     yield from _right([run for run in runs if not run.mutants])
     yield from mutants
 
 
-def _right(runs: Sequence[Run]) -> Iterator[Run]:
+def _right(runs: Sequence[RunColumn]) -> Iterator[RunColumn]:
     """Brokers that are not wrong on purpose."""
     real = [run for run in runs if not run.reference]
     imitated = {run.results["profile"] for run in real}
@@ -154,7 +154,7 @@ def _right(runs: Sequence[Run]) -> Iterator[Run]:
             yield from (one for one in runs if one.reference and one.results["profile"] == run.results["profile"])
 
 
-def together(some: Sequence[Run], every: Sequence[Run]) -> str:
+def together(some: Sequence[RunColumn], every: Sequence[RunColumn]) -> str:
     """These columns in words: `RabbitMQ 3.8.9, 3.10.8; Reference as documented`."""
     if len(some) == len(every):
         return "All"
@@ -164,7 +164,7 @@ def together(some: Sequence[Run], every: Sequence[Run]) -> str:
     return "; ".join(f"{title} {', '.join(details)}".strip() for title, details in titles.items())
 
 
-def verdict(runs: Sequence[Run]) -> tuple[str, str]:
+def verdict(runs: Sequence[RunColumn]) -> tuple[str, str]:
     """The verdict over all brokers in two sentences; the second is what is wrong, and may be empty."""
     if len(runs) == 1:
         return headline(runs[0].results)
@@ -178,7 +178,7 @@ def verdict(runs: Sequence[Run]) -> tuple[str, str]:
     return _passes(real, len(closed)), wrong
 
 
-def _passes(real: Sequence[Run], closed: int) -> str:
+def _passes(real: Sequence[RunColumn], closed: int) -> str:
     if len(real) == 1:
         return f"{real[0].name} {'does not pass' if closed else 'passes'} the gate."
     passing = len(real) - closed
@@ -196,7 +196,7 @@ def _passes(real: Sequence[Run], closed: int) -> str:
     return f"{_number(passing)} of {whole} brokers {'passes' if passing < 2 else 'pass'} the gate."
 
 
-def _wrong(closed: Sequence[Run]) -> str:
+def _wrong(closed: Sequence[RunColumn]) -> str:
     """The broken rule that most of the closed brokers share, and who else is closed."""
     broken = [rule for run in closed for rule in run.broken]
     if not broken:

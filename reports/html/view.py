@@ -19,7 +19,7 @@ from reports.html.ecdf import Timed, timed
 from reports.html.exchange import CaseView
 from reports.html.offers import Offers, offers
 from reports.html.room import fitted
-from reports.html.runs import Run, columns, together, verdict
+from reports.html.runs import RunColumn, columns, together, verdict
 from reports.html.trend import RuleLine, Trend, trend
 from reports.html.wrongs import Wrong, wrongs
 from reports.kept import Kept
@@ -35,7 +35,7 @@ BRACKET, EARLY = "TMO-020", "TMO-019"
 class Side:
     """One rule on one broker: its square, and what there is to see."""
 
-    run: Run
+    run: RunColumn
     data: Mapping[str, Any]
     sign: Sign
     cases: list[CaseView] = field(default_factory=list)
@@ -148,7 +148,7 @@ class Entry:
 class Page:
     """Everything the template needs."""
 
-    runs: Sequence[Run]
+    runs: Sequence[RunColumn]
     families: Sequence[FamilyView]
     headline: tuple[str, str]
     shares: Sequence[Share]
@@ -162,7 +162,7 @@ class Page:
         return len(self.runs) > 1
 
     @property
-    def real(self) -> Sequence[Run]:
+    def real(self) -> Sequence[RunColumn]:
         """All but those that are wrong on purpose."""
         return [run for run in self.runs if not run.mutants] or self.runs
 
@@ -242,7 +242,7 @@ class Page:
         return offers(self.real)
 
     @property
-    def deadlines(self) -> list[tuple[Run, list[tuple[str, int]], Side]]:
+    def deadlines(self) -> list[tuple[RunColumn, list[tuple[str, int]], Side]]:
         """How exactly each broker kept its deadlines, and whether anything timed out early."""
         found = {rule.id: rule for rule in self.rules if rule.id in (BRACKET, EARLY)}
         if len(found) < 2:
@@ -255,17 +255,17 @@ class Page:
         ]
 
     @property
-    def incidents(self) -> list[tuple[Run, Mapping[str, Any]]]:
+    def incidents(self) -> list[tuple[RunColumn, Mapping[str, Any]]]:
         return [(run, incident) for run in self.runs for incident in run.results.get("incidents") or ()]
 
     @property
-    def faults(self) -> list[tuple[Run, Mapping[str, Any], str]]:
+    def faults(self) -> list[tuple[RunColumn, Mapping[str, Any], str]]:
         """What breaks, grouped by what seems to be the cause, where that says more than the rules alone."""
         found = [(run, one, fault(one)) for run in self.runs for one in run.results.get("faults") or ()]
         return [(run, one, words) for run, one, words in found if words]
 
     @property
-    def troubles(self) -> list[tuple[Run, Mapping[str, Any]]]:
+    def troubles(self) -> list[tuple[RunColumn, Mapping[str, Any]]]:
         return [(run, trouble) for run in self.runs for trouble in run.results.get("troubles") or ()]
 
     def title(self, name: str) -> str:
@@ -282,7 +282,7 @@ class Page:
         return found
 
     def _lines(self, sides: Sequence[Side], words: Callable[[Side], str]) -> list[tuple[str, str]]:
-        said: dict[str, list[Run]] = {}
+        said: dict[str, list[RunColumn]] = {}
         for side in sides:
             said.setdefault(words(side), []).append(side.run)
         return [(together(runs, self.real) if self.many else "", text) for text, runs in said.items()]
@@ -312,7 +312,7 @@ def tally(sides: Iterable[Side]) -> list[tuple[Sign, int]]:
     return [(sign(verdict), verdicts.count(verdict)) for verdict in sorted(set(verdicts), key=severity)]
 
 
-def _families(runs: Sequence[Run], changes: Mapping[tuple[str, str], Change]) -> list[FamilyView]:
+def _families(runs: Sequence[RunColumn], changes: Mapping[tuple[str, str], Change]) -> list[FamilyView]:
     known: dict[str, Mapping[str, Any]] = {name: _absent(rule) for name, rule in catalogue.CATALOGUE.items()}
     for run in runs:
         for name in sorted(set(run.rules) - set(known)):
@@ -325,7 +325,7 @@ def _families(runs: Sequence[Run], changes: Mapping[tuple[str, str], Change]) ->
     return [FamilyView(_family(code), rules) for code, rules in grouped.items()]
 
 
-def _side(run: Run, data: Mapping[str, Any], change: Change | None) -> Side:
+def _side(run: RunColumn, data: Mapping[str, Any], change: Change | None) -> Side:
     return Side(run, data, sign(str(data["verdict"])), change=change)
 
 
@@ -358,7 +358,7 @@ def _absent(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _shares(runs: Sequence[Run]) -> list[Share]:
+def _shares(runs: Sequence[RunColumn]) -> list[Share]:
     """The shares that stand on cards of their own where there is one broker."""
     rules = runs[0].results["rules"]
     return [found for level in ("must", "should", "may") if (found := share(level, rules)).of]

@@ -18,7 +18,7 @@ from reports.judging.gold import DOUBT, EXERCISED, FINDING
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class VerdictRow:
     """One line of the verdict table."""
 
     run: str
@@ -64,7 +64,7 @@ def offer(header: Mapping[str, Any]) -> Offer:
 Counts = Mapping[tuple[str, bool | str | None], int]
 
 
-def of_run(run: str, header: Mapping[str, Any], counts: Mapping[str, Counts]) -> list[Row]:
+def of_run(run: str, header: Mapping[str, Any], counts: Mapping[str, Counts]) -> list[VerdictRow]:
     offered = offer(header)
     rows = []
     for rule in rules.CATALOGUE.values():
@@ -74,7 +74,7 @@ def of_run(run: str, header: Mapping[str, Any], counts: Mapping[str, Counts]) ->
         reasons = {str(why): times for (what, why), times in seen.items() if what == DOUBT}
         verdict = _verdict(rule, certain, doubtful, exercised, offered.includes(rule), bool(reasons))
         rows.append(
-            Row(
+            VerdictRow(
                 run,
                 str(header.get("broker", "")),
                 str(header.get("profile", "")),
@@ -98,7 +98,7 @@ def _verdict(rule: Rule, certain: int, doubtful: int, exercised: int, offered: b
     return verdict_of(findings, exercised, needed=rule.needed, offered=offered, doubtful=unknown)
 
 
-def excused(rows: Sequence[Row], known: Mapping[str, Collection[str]]) -> list[Row]:
+def excused(rows: Sequence[VerdictRow], known: Mapping[str, Collection[str]]) -> list[VerdictRow]:
     """The rows with those that are broken as it is `known` of their run: these deviate, the others are broken."""
     bad = (Verdict.BROKEN, Verdict.DEVIATES)
     return [
@@ -106,7 +106,7 @@ def excused(rows: Sequence[Row], known: Mapping[str, Collection[str]]) -> list[R
     ]
 
 
-def differences(rows: Sequence[Row], results: Mapping[str, Any]) -> list[str]:
+def differences(rows: Sequence[VerdictRow], results: Mapping[str, Any]) -> list[str]:
     """What the recording and the live run disagree on, in words. Empty: they agree.
 
     A known race that the live run did not see is held by its recording. A rule that the live run had no reason to list

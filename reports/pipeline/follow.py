@@ -44,7 +44,7 @@ _SEQ = attrgetter("seq")
 
 
 @dataclass(slots=True, eq=False)
-class History:
+class FollowedHistory:
     """One history, as far as it has come."""
 
     run: str
@@ -144,13 +144,13 @@ class History:
         return json.dumps(known).encode() + b"\n" + waiting + state.encode(self.judge)
 
 
-def begin(run: str, name: str, profile: str) -> History:
+def begin(run: str, name: str, profile: str) -> FollowedHistory:
     """A history of which nothing has come yet."""
     held_to = loaded(profile)
-    return History(run, name, held_to, compiled.judge()(held_to))
+    return FollowedHistory(run, name, held_to, compiled.judge()(held_to))
 
 
-def decode(data: bytes) -> History:
+def decode(data: bytes) -> FollowedHistory:
     """Raises state.UnknownState."""
     line, _, rest = data.partition(b"\n")
     known = json.loads(line) if line.startswith(b"{") else {}
@@ -162,7 +162,7 @@ def decode(data: bytes) -> History:
     profile, size = loaded(known["profile"]), known["waiting"]
     waiting = [to_event(row) for row in json.loads(zlib.decompress(rest[:size]))] if size else []
     judge = state.decode(rest[size:], profile, compiled.judge())
-    return History(
+    return FollowedHistory(
         known["run"], known["history"], profile, judge, known["last"], known["newest"], known["alive"], waiting
     )
 

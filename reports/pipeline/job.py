@@ -154,10 +154,10 @@ class Job:
         """The runs of the lake: columns of marts.RUNS."""
         return self.spark.createDataFrame([tuple(row.values()) for row in self._about()], marts.RUNS)
 
-    def verdicts(self, runs: Sequence[str]) -> list[verdicts.Row]:
+    def verdicts(self, runs: Sequence[str]) -> list[verdicts.VerdictRow]:
         """The verdict tables of these runs, in their order and in that of the catalogue."""
         place = {name: number for number, name in enumerate([*runs, *rules.CATALOGUE])}
-        rows = [verdicts.Row(**row) for row in self.lake.read(VERDICTS, runs).to_pylist()]
+        rows = [verdicts.VerdictRow(**row) for row in self.lake.read(VERDICTS, runs).to_pylist()]
         return sorted(rows, key=lambda row: (place[row.run], place[row.rule]))
 
     def summary(self) -> dict[str, Any]:

@@ -273,18 +273,18 @@ class Follow(StatefulProcessor):  # type: ignore[misc]
         pass
 
 
-_DECODED: OrderedDict[bytes, follow.History] = OrderedDict()
+_DECODED: OrderedDict[bytes, follow.FollowedHistory] = OrderedDict()
 _MOST_DECODED = 128
 _PATIENT = 20_000, 50, 50
 """States live long: looking for garbage less often saves a tenth of the time."""
 
 
-def _taken_up(data: bytes) -> follow.History:
+def _taken_up(data: bytes) -> follow.FollowedHistory:
     known = _DECODED.pop(_digest(data), None)
     return follow.decode(data) if known is None else known
 
 
-def _put_aside(history: follow.History) -> bytes:
+def _put_aside(history: follow.FollowedHistory) -> bytes:
     data = history.encode()
     _DECODED[_digest(data)] = history
     while len(_DECODED) > _MOST_DECODED:
@@ -335,7 +335,7 @@ def headers(judged: DataFrame) -> dict[str, Mapping[str, Any]]:
     return {row.run: json.loads(row.observed) for row in judged.where(f"what = '{RUN}'").orderBy("run").collect()}
 
 
-def summary(spark: SparkSession, stream: Stream, known: Known | None = None) -> tuple[list[verdicts.Row], int]:
+def summary(spark: SparkSession, stream: Stream, known: Known | None = None) -> tuple[list[verdicts.VerdictRow], int]:
     """The verdict table of all that was watched so far, and how many histories are open. A rule of which all that was
     found is `known` deviates."""
     told = judged(spark, stream)
@@ -353,7 +353,7 @@ def summary(spark: SparkSession, stream: Stream, known: Known | None = None) -> 
         closed.unpersist()
 
 
-def _excused(every: DataFrame, rows: list[verdicts.Row], known: Known) -> list[verdicts.Row]:
+def _excused(every: DataFrame, rows: list[verdicts.VerdictRow], known: Known) -> list[verdicts.VerdictRow]:
     profile = {row.run: row.profile for row in rows}
     certain = every.where(f"what = '{check.FINDING}' AND certain")
     found = certain.select("run", "rule", "observed", "amid").distinct().collect()

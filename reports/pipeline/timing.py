@@ -20,13 +20,13 @@ from reports.pipeline.columns import TIMES
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["ARROW", "DDL", "FINENESS", "Row", "bucket", "latencies", "measured", "middle"]
+__all__ = ["ARROW", "DDL", "FINENESS", "TimedRow", "bucket", "latencies", "measured", "middle"]
 
 DDL, ARROW = TIMES.ddl, TIMES.arrow
 _PLACE = ("history", "island")
 
 
-class Row(NamedTuple):
+class TimedRow(NamedTuple):
     """The columns of an event that tell its time."""
 
     connection: str
@@ -51,7 +51,7 @@ def latencies(shards: DataFrame) -> DataFrame:
     return shards.mapInArrow(objects.carried(fold), DDL)
 
 
-def measured(rows: Iterable[tuple[tuple[str, str], Row]]) -> Counter[tuple[str, int]]:
+def measured(rows: Iterable[tuple[tuple[str, str], TimedRow]]) -> Counter[tuple[str, int]]:
     """How many times fell into each bucket, over histories that follow each other."""
     total: Counter[tuple[str, int]] = Counter()
     for _, group in groupby(rows, key=lambda placed: placed[0]):
@@ -61,14 +61,16 @@ def measured(rows: Iterable[tuple[tuple[str, str], Row]]) -> Counter[tuple[str, 
     return total
 
 
-def _rows(path: str, run: str) -> Iterator[tuple[tuple[str, str], Row]]:
-    names = ("history", *Row._fields)
+def _rows(path: str, run: str) -> Iterator[tuple[tuple[str, str], TimedRow]]:
+    names = ("history", *TimedRow._fields)
     for batch in read(path, run, names):
         columns: Mapping[str, pa.Array] = dict(zip(batch.schema.names, batch.columns, strict=True))
         tags = columns["delivery_tag"].cast(pa.uint64())
-        values = [tags.to_pylist() if name == "delivery_tag" else columns[name].to_pylist() for name in Row._fields]
+        values = [
+            tags.to_pylist() if name == "delivery_tag" else columns[name].to_pylist() for name in TimedRow._fields
+        ]
         places = zip(*(columns[name].to_pylist() for name in _PLACE), strict=True)
-        yield from zip(places, map(Row._make, zip(*values, strict=True)), strict=True)
+        yield from zip(places, map(TimedRow._make, zip(*values, strict=True)), strict=True)
 
 
 def _batch(run: str, counts: Mapping[tuple[str, int], int]) -> Iterator[pa.RecordBatch]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from conformance.catalogue import profiles
 from conformance.history.recording import Recording
-from reports.judging.tables import Counts, Offer, Row, differences, of_run, offer
+from reports.judging.tables import Counts, Offer, VerdictRow, differences, of_run, offer
 from reports.pipeline import check, ingest
 from reports.pipeline.columns import VERDICTS
 
@@ -23,7 +23,7 @@ __all__ = [
     "DDL",
     "Counts",
     "Offer",
-    "Row",
+    "VerdictRow",
     "arrow",
     "differences",
     "frame",
@@ -54,15 +54,15 @@ def profile_names(recording: Recording) -> dict[str, str]:
     return {run: profiles.spec(recording.header(run)) for run in recording.runs}
 
 
-def frame(spark: SparkSession, rows: Sequence[Row]) -> DataFrame:
+def frame(spark: SparkSession, rows: Sequence[VerdictRow]) -> DataFrame:
     return spark.createDataFrame([tuple(asdict(row).values()) for row in rows], DDL)
 
 
-def arrow(rows: Sequence[Row]) -> pa.Table:
+def arrow(rows: Sequence[VerdictRow]) -> pa.Table:
     return pa.Table.from_pylist([asdict(row) for row in rows], schema=VERDICTS.arrow)
 
 
-def table(outcome: DataFrame, headers: Mapping[str, Mapping[str, Any]]) -> list[Row]:
+def table(outcome: DataFrame, headers: Mapping[str, Mapping[str, Any]]) -> list[VerdictRow]:
     """Verdicts on every rule of the catalogue, run by run. A header says which broker it was and what it offers."""
     counts = _counts(outcome)
     return [row for run, header in headers.items() for row in of_run(run, header, counts.get(run, {}))]

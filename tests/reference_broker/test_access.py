@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from reference_broker.access import SHA256, SHA512, Access, Invalid, Permission, checked_hash, hashed
+from reference_broker.access import SHA256, SHA512, Access, InvalidAccess, Permission, checked_hash, hashed
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_a_sha512_hash_is_understood(access: Access) -> None:
 
 @pytest.mark.parametrize(("text", "algorithm"), [("!!!", SHA256), ("AAAA", SHA256), ("", "md5")])
 def test_what_is_no_hash_is_refused(text: str, algorithm: str) -> None:
-    with pytest.raises(Invalid):
+    with pytest.raises(InvalidAccess):
         checked_hash(text, algorithm)
 
 
@@ -73,5 +73,5 @@ def test_a_pattern_is_searched_for_in_the_name(pattern: str, name: str, granted:
 
 
 def test_a_pattern_that_is_none_is_refused() -> None:
-    with pytest.raises(Invalid, match="write is no regular expression"):
+    with pytest.raises(InvalidAccess, match="write is no regular expression"):
         Permission(write="(")

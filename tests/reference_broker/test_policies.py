@@ -4,7 +4,7 @@ import pytest
 
 from codec import methods as m
 from codec import values
-from reference_broker.policies import Invalid, check
+from reference_broker.policies import InvalidPolicy, check
 from reference_broker.settings import Policy
 
 
@@ -178,7 +178,7 @@ TAKEN = {
     + [(one, True, definition, why) for known, definition, why in OPERATORS_REFUSED for one in known],
 )
 def test_what_is_no_policy_is_refused_in_rabbitmqs_words(series, operator, definition, why):
-    with pytest.raises(Invalid) as refused:
+    with pytest.raises(InvalidPolicy) as refused:
         check("^q", definition, series, operator)
     assert str(refused.value) == why
 

@@ -22,10 +22,10 @@ from conformance.history.events import OBSERVED, Event
 from conformance.oracle.verdicts import why_not
 from conformance.session.exits import Refused
 from conformance.trace import check as trace_check
-from conformance.trace.results import Told
+from conformance.trace.results import GivenOptions
 from reports.alone import store
-from reports.alone.judged import Run, judged
-from reports.alone.store import History, histories
+from reports.alone.judged import JudgedRun, judged
+from reports.alone.store import StoredHistory, histories
 from reports.pipeline import job
 from reports.pipeline.inputs import gather
 from reports.pipeline.lake import Lake
@@ -111,8 +111,8 @@ def test_where_the_extra_is_missing_spark_is_refused_in_a_sentence(tmp_path: Pat
 
 def test_who_has_given_his_word_is_not_asked_for_it() -> None:
     why = "1 history shares its broker with clients you did not capture (--whole if that is not so)"
-    assert Told((), ("a.pcap",)).doubt(why) == why
-    said = Told((), ("a.pcap", "--whole")).doubt(why)
+    assert GivenOptions((), ("a.pcap",)).doubt(why) == why
+    said = GivenOptions((), ("a.pcap", "--whole")).doubt(why)
     assert said.startswith("1 history shares its broker with clients you did not capture (--whole ends where ")
     assert why == why_not({"open world": 1}), "as the oracle says it"
 
@@ -152,7 +152,7 @@ def consumer(name: str) -> Wire:
     return made
 
 
-def run_of(folder: Path, *found: Wire) -> Run:
+def run_of(folder: Path, *found: Wire) -> JudgedRun:
     events = list(itertools.chain.from_iterable(own.events for own in found))
     recording.write(folder, {"run": "r1", "profile": "documented"}, events)
     inputs = gather([folder])
@@ -202,7 +202,7 @@ def test_islands_are_those_of_the_pipeline() -> None:
 
 
 def islands(events: Sequence[Event], *, whole: bool) -> dict[str, list[Event]]:
-    return History("r", "h", whole, list(events)).islands
+    return StoredHistory("r", "h", whole, list(events)).islands
 
 
 def test_what_is_there_already_is_not_written_again_and_all_runs_make_the_history(tmp_path: Path) -> None:

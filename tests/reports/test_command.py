@@ -58,9 +58,9 @@ def live(judgement: Judgement) -> dict[str, Any]:
     }
 
 
-def rows_of(results: dict[str, Any]) -> list[verdicts.Row]:
+def rows_of(results: dict[str, Any]) -> list[verdicts.VerdictRow]:
     return [
-        verdicts.Row("r1", "", "", rule["id"], "must", rule["verdict"], rule["exercised"], 0, 0)
+        verdicts.VerdictRow("r1", "", "", rule["id"], "must", rule["verdict"], rule["exercised"], 0, 0)
         for rule in results["rules"]
     ]
 

@@ -85,7 +85,7 @@ def test_the_three_agree(run: tuple[dict[str, Any], Path], spark: SparkSession) 
     recording = Recording(folder)
     assert len(recording.files) == 2
     assert recording.torn == []
-    rows = [verdicts.Row(**row.asDict()) for row in verdicts.verdicts(spark, folder).collect()]
+    rows = [verdicts.VerdictRow(**row.asDict()) for row in verdicts.verdicts(spark, folder).collect()]
     assert verdicts.differences(rows, results) == []
 
     plain = judge(recording.events(), profiles.load(results["profile"]))

@@ -15,7 +15,7 @@ from conformance.history.events import Event, EventBuilder, Labels
 from conformance.oracle.monitors import judge
 from reports.alone import marts as alone
 from reports.pipeline import marts, shard, timing
-from reports.pipeline.timing import Row, bucket, measured, middle
+from reports.pipeline.timing import TimedRow, bucket, measured, middle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -119,9 +119,9 @@ def test_a_bucket_stands_for_its_times(ns: int) -> None:
     assert bucket(ns) <= bucket(ns + 1)
 
 
-def row(method: str, time: int, direction: str = ">", **more: Any) -> tuple[tuple[str, str], Row]:
+def row(method: str, time: int, direction: str = ">", **more: Any) -> tuple[tuple[str, str], TimedRow]:
     given = {"delivery_tag": None, "multiple": None, "message_id": None, "body_hash": None, **more}
-    return ("h", ""), Row("c1", 1, time, direction, method, **given)
+    return ("h", ""), TimedRow("c1", 1, time, direction, method, **given)
 
 
 def test_confirms_and_deliveries_are_timed() -> None:

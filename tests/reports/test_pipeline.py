@@ -123,7 +123,7 @@ def test_the_verdict_table_is_that_of_the_plain_fold(
     mixed: list[Event],
 ) -> None:
     recording.write(tmp_path, HEADER, mixed)
-    rows = [verdicts.Row(**row.asDict()) for row in verdicts.verdicts(spark, tmp_path).collect()]
+    rows = [verdicts.VerdictRow(**row.asDict()) for row in verdicts.verdicts(spark, tmp_path).collect()]
     assert [row.rule for row in rows] == list(rules.CATALOGUE)
     plain = judge(mixed, profiles.load("documented"))
     offered = verdicts.offer(HEADER)

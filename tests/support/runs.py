@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from conformance.catalogue import rules
-from conformance.outcome.ledger import Broker, Step
+from conformance.outcome.ledger import Broker, ExchangeStep
 from conformance.outcome.results import Case, Gate, Results, RuleResult, Selection
 
 STEPS = (
-    Step(1, ">", "c1", 1, "basic.publish m1 to amqpconf.r.1", "basic.publish", "", True, 1),
-    Step(2, "<", "c1", 1, "basic.get-ok 1 m1 redelivered", "basic.get-ok", "", True, 2, "c1.1 unacked 1"),
+    ExchangeStep(1, ">", "c1", 1, "basic.publish m1 to amqpconf.r.1", "basic.publish", "", True, 1),
+    ExchangeStep(2, "<", "c1", 1, "basic.get-ok 1 m1 redelivered", "basic.get-ok", "", True, 2, "c1.1 unacked 1"),
 )
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from conformance.campaigns.detection import FOLDER, Campaign
+from conformance.campaigns.detection import FOLDER, DetectionCampaign
 from conformance.cli.mutants import DOCUMENT, chosen, sound, words
 from conformance.session.exits import GATE_CLOSED, GATE_OPEN, WRONG_USE, Refused
 from tools.pages import mutation as mutation_page
@@ -133,7 +133,7 @@ def whole() -> int:
 
 def added(glob: str) -> int:
     """Hunts these mutants, and puts their rows into the page that is there, if all is well with them."""
-    document = Campaign(chosen(glob), range(SEEDS), brief=True).run()
+    document = DetectionCampaign(chosen(glob), range(SEEDS), brief=True).run()
     print("\n".join(words(document)))
     if not sound(document):
         return GATE_CLOSED

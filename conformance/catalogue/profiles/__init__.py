@@ -37,8 +37,8 @@ __all__ = [
     "TEXTS",
     "BadProfile",
     "Choice",
-    "Match",
     "Profile",
+    "ProfileMatch",
     "QueueSemantics",
     "detect",
     "load",
@@ -95,7 +95,7 @@ def spec(header: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class ProfileMatch:
     """The profile for a broker, and how it was found: EXACT (its version is one of the profile), NEAREST, or TEXTS."""
 
     profile: Profile
@@ -104,7 +104,7 @@ class Match:
     """A sentence for people; empty where the profile was measured on just these versions."""
 
 
-def match(server_properties: Mapping[str, Any]) -> Match:
+def match(server_properties: Mapping[str, Any]) -> ProfileMatch:
     """The profile for the broker that introduced itself like this, and a sentence about what is not certain of it.
 
     A version that nobody knows is examined by the nearest one of its product, lower or higher. A product that we do not
@@ -121,15 +121,15 @@ def match(server_properties: Mapping[str, Any]) -> Match:
     if exact is None:
         near = _nearest(version, known)
         how = f"{product} {said} is not known; examined as {near.title}, the nearest"
-        return Match(near, NEAREST, f"{how}, which nobody ran either" if not near.measured else how)
+        return ProfileMatch(near, NEAREST, f"{how}, which nobody ran either" if not near.measured else how)
     if exact.measured:
-        return Match(exact, EXACT, "")
+        return ProfileMatch(exact, EXACT, "")
     like = load(exact.interpolated_from).title
     how = f"nobody ran {exact.title}; its profile is that of {like}, corrected by the {exact.basis}"
-    return Match(exact, EXACT, how)
+    return ProfileMatch(exact, EXACT, how)
 
 
-def chosen(wanted: Profile | None, server_properties: Mapping[str, Any]) -> Match:
+def chosen(wanted: Profile | None, server_properties: Mapping[str, Any]) -> ProfileMatch:
     """The profile that was asked for, or the matching one. Whoever asks for the texts alone means what they promise of
     any broker: what only RabbitMQ's guides describe, queue types and timeouts, is assumed of no other product."""
     product = str(server_properties.get("product") or "")
@@ -137,7 +137,7 @@ def chosen(wanted: Profile | None, server_properties: Mapping[str, Any]) -> Matc
         return match(server_properties)
     if wanted == load(DOCUMENTED) and product.lower() not in _WRITTEN_ABOUT:
         return _by_texts(product, str(server_properties.get("version") or ""), False, "is held to")
-    return Match(wanted, EXACT, "")
+    return ProfileMatch(wanted, EXACT, "")
 
 
 def detect(server_properties: Mapping[str, Any]) -> Profile:
@@ -145,16 +145,16 @@ def detect(server_properties: Mapping[str, Any]) -> Profile:
     return match(server_properties).profile
 
 
-def _by_texts(product: str, version: str, known: bool, done: str = "is not known; examined by") -> Match:
+def _by_texts(product: str, version: str, known: bool, done: str = "is not known; examined by") -> ProfileMatch:
     documented = load(DOCUMENTED)
     if product == OURS:
-        return Match(documented, EXACT, "")
+        return ProfileMatch(documented, EXACT, "")
     if known:
         how = f"{product} tells no version; examined by the texts alone"
     else:
         how = f"{f'{product} {version}'.strip() or 'a broker without a name'} {done} the texts alone"
     choices = {**documented.choices, "consumer_timeout": "none"}
-    return Match(replace(documented, queue_types=("classic",), choices=choices), TEXTS, how)
+    return ProfileMatch(replace(documented, queue_types=("classic",), choices=choices), TEXTS, how)
 
 
 def _within(version: tuple[int, ...], series: str) -> bool:

@@ -17,7 +17,7 @@ from conformance.cli.explain.drawing import draw
 from conformance.drive.run.bench import Bench
 from conformance.drive.run.plays import Play, plays_for
 from conformance.drive.run.runner import observe
-from conformance.drive.watchdog import Overdue, alarm
+from conformance.drive.watchdog import TimeIsOver, alarm
 from conformance.history.events import Event
 from conformance.oracle.verdicts import Finding, Judgement
 from conformance.outcome.results import Results
@@ -73,7 +73,7 @@ def seen(results: Results, rule: str) -> Example | None:
 def played(rule: str) -> Example | None:
     """From the mutant that is nearest to the rule."""
     for mutant in _mutants(rule):
-        with suppress(Unhuntable, Overdue):
+        with suppress(Unhuntable, TimeIsOver):
             try:
                 with alarm(LONGEST):
                     _play(rule, mutant)

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import codec
 from codec import values
-from conformance.clients.libraries.process import Cannot, Library, Shown
+from conformance.clients.libraries.process import Library, NotExpressible, ShownMethod
 from conformance.clients.libraries.wiretap import Wiretap
 from conformance.drive.drivers.errors import ConnectionLost
 from conformance.drive.drivers.link import Item, Tuned
@@ -40,7 +40,7 @@ class LibraryLink:
         self.name, self.target = name, target
         self.tuned = Tuned()
         self.server_properties: Mapping[str, Any] = {}
-        self.asked: list[Shown] = []
+        self.asked: list[ShownMethod] = []
         self.refused: list[tuple[str, str]] = []
         """Methods that the library would not send, and the error that it raised."""
         self._client, self._tap, self._turn, self._history = library, tap, turn, history
@@ -77,7 +77,7 @@ class LibraryLink:
     @holding.setter
     def holding(self, wanted: bool) -> None:
         if wanted:
-            raise Cannot("channel.close-ok", "answers channel.close by itself and at once")
+            raise NotExpressible("channel.close-ok", "answers channel.close by itself and at once")
 
     @property
     def mute(self) -> bool:
@@ -85,7 +85,7 @@ class LibraryLink:
 
     @mute.setter
     def mute(self, wanted: bool) -> None:
-        raise Cannot("heartbeat", "sends its heartbeats by itself")
+        raise NotExpressible("heartbeat", "sends its heartbeats by itself")
 
     def send(self, *items: Item) -> None:
         self.queue(*items)
@@ -97,7 +97,7 @@ class LibraryLink:
             if not self.alive:
                 raise ConnectionLost(f"connection {self.name} has ended")
             method, fields = _asked(item)
-            asked = Shown(self.name, method.channel, method.NAME, fields)
+            asked = ShownMethod(self.name, method.channel, method.NAME, fields)
             error = self._do(method.NAME, channel=method.channel, **fields)
             if error is None:
                 self.asked.append(asked)
@@ -109,7 +109,7 @@ class LibraryLink:
         self._do("wait", seconds=0)
 
     def receive(self, timeout: float = 0.0) -> list[Event]:
-        raise Cannot("reading", "reads when it likes")
+        raise NotExpressible("reading", "reads when it likes")
 
     def release(self) -> None:
         """Nothing was held back."""
@@ -141,7 +141,7 @@ class LibraryLink:
 def _asked(item: Item) -> tuple[codec.Method, dict[str, Any]]:
     """What is asked of the library, and in which words."""
     if isinstance(item, bytes):
-        raise Cannot("octets", "gives an application no way to send octets")
+        raise NotExpressible("octets", "gives an application no way to send octets")
     method, body, properties = item if isinstance(item, tuple) else (item, b"", {})
     fields: dict[str, Any] = {
         name: values.to_json(getattr(method, name)) for name in method.FIELDS if not name.startswith("reserved")

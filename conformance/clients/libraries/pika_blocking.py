@@ -33,7 +33,7 @@ SLICE = 0.004
 """Seconds that one of several connections is waited for."""
 
 
-class Blocking(PikaAdapter):
+class PikaBlocking(PikaAdapter):
     way = "BlockingConnection"
 
     def __init__(self) -> None:
@@ -176,4 +176,4 @@ class Blocking(PikaAdapter):
 
 
 if __name__ == "__main__":
-    Blocking().serve()
+    PikaBlocking().serve()

@@ -29,7 +29,7 @@ PATIENCE = 10.0
 """Seconds in which a connection opens."""
 
 
-class Select(PikaAdapter):
+class PikaSelect(PikaAdapter):
     way = "SelectConnection"
 
     def __init__(self) -> None:
@@ -147,4 +147,4 @@ class Select(PikaAdapter):
 
 
 if __name__ == "__main__":
-    Select().serve()
+    PikaSelect().serve()

@@ -25,7 +25,7 @@ class BadAdapter(Exception):
     """This is no adapter: it does not start, or does not keep to the protocol. The message says what came."""
 
 
-class Cannot(Exception):
+class NotExpressible(Exception):
     """The library cannot say this; `method` is what, the message why: the rest of a sentence 'the library ...'."""
 
     def __init__(self, method: str, why: str) -> None:
@@ -38,7 +38,7 @@ class Stuck(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownMethod:
     """What the library showed: under which method, on which channel (None: it did not say), with which fields.
 
     `at` is the number of the history's last event by then: what it shows came no later.
@@ -57,7 +57,7 @@ class Library:
     def __init__(self, command: Sequence[str]) -> None:
         self.command = list(command)
         self.about: Mapping[str, str] = {}
-        self.shown: list[Shown] = []
+        self.shown: list[ShownMethod] = []
         self.now: Callable[[], int] = int
         """The number of the history's last event."""
         self._process: subprocess.Popen[bytes] | None = None
@@ -118,7 +118,7 @@ class Library:
             raise self._gone() from None
         answer = self._answer(turn, patience, str(command["do"]))
         if "cannot" in answer:
-            raise Cannot(str(command["do"]), str(answer["cannot"]))
+            raise NotExpressible(str(command["do"]), str(answer["cannot"]))
         if "refused" not in answer and "did" not in answer:
             raise BadAdapter(f"to {command['do']} {self.name} answers {answer!r:.200}")
         return str(answer["refused"]) if "refused" in answer else None
@@ -138,7 +138,7 @@ class Library:
             elif "shows" in line:
                 fields = {key: value for key, value in line.items() if key not in ("shows", "on", "channel")}
                 self.shown.append(
-                    Shown(str(line.get("on", "")), line.get("channel"), str(line["shows"]), fields, self.now()),
+                    ShownMethod(str(line.get("on", "")), line.get("channel"), str(line["shows"]), fields, self.now()),
                 )
             else:
                 return line

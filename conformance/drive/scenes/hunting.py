@@ -11,13 +11,13 @@ from conformance.catalogue import rules
 from conformance.drive.scenes.marks import rule
 
 
-class Campaign(Protocol):
+class HuntFixture(Protocol):
     """What the plugin's fixture of this name does."""
 
     def hunt(self) -> None: ...
 
 
 @rule(families=tuple(rules.FAMILIES))
-def test_hunt(campaign: Campaign, turn: int) -> None:
+def test_hunt(campaign: HuntFixture, turn: int) -> None:
     """Rounds of all machines, at what was not reached yet, until this turn's time is over."""
     campaign.hunt()

@@ -27,7 +27,7 @@ from conformance.drive.machines.timeouts import TIMED_OUT
 from conformance.drive.scenes.marks import rule
 
 
-class Campaign(Protocol):
+class CampaignFixture(Protocol):
     """What the plugin's fixture of this name does."""
 
     def run(self, machine: Machine, scheduler: Scheduler) -> None: ...
@@ -37,79 +37,79 @@ class Campaign(Protocol):
 
 @rule(families=("TAG", "MODE", "ACK", "ERR", "RQ"))
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
-def test_settlement(campaign: Campaign, scheduler: Scheduler) -> None:
+def test_settlement(campaign: CampaignFixture, scheduler: Scheduler) -> None:
     """Publish, take and settle in every way, one command at a time and many in one write."""
     campaign.run(SETTLEMENT, scheduler)
 
 
 @rule(families=("CAN", "AUTO"), last=True)
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
-def test_cancellation(campaign: Campaign, scheduler: Scheduler) -> None:
+def test_cancellation(campaign: CampaignFixture, scheduler: Scheduler) -> None:
     """Consumers end in every way, under two clients of which one is notified, while queues go and come back."""
     campaign.run(CANCELLATION, scheduler)
 
 
 @rule(families=("RQ", "AUTO"))
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
-def test_requeueing(campaign: Campaign, scheduler: Scheduler) -> None:
+def test_requeueing(campaign: CampaignFixture, scheduler: Scheduler) -> None:
     """Three connections take and return, and one of them may consume: some order explains what all see."""
     campaign.run(REQUEUEING, scheduler)
 
 
 @rule(families=("CNF", "TX"))
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
-def test_confirms(campaign: Campaign, scheduler: Scheduler) -> None:
+def test_confirms(campaign: CampaignFixture, scheduler: Scheduler) -> None:
     """Publishes that go somewhere, nowhere, and to full queues, in confirm mode, in transactions and in neither."""
     campaign.run(CONFIRMS, scheduler)
 
 
 @rule(families=("QOS",))
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
-def test_prefetch(campaign: Campaign, scheduler: Scheduler) -> None:
+def test_prefetch(campaign: CampaignFixture, scheduler: Scheduler) -> None:
     """Limits of consumers and of channels, set, changed and removed while their slots are filled and freed."""
     campaign.run(PREFETCH, scheduler)
 
 
 @rule(families=("CONTENT", "RETURN", "FRAME"))
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
-def test_content(campaign: Campaign, scheduler: Scheduler) -> None:
+def test_content(campaign: CampaignFixture, scheduler: Scheduler) -> None:
     """Bodies, properties and headers of all kinds go in and come out, also returned and as dead letters."""
     campaign.run(CONTENT, scheduler)
 
 
 @rule(families=("TTL", "DLX", "LEN", "PRIO", "SAC", "CPRIO", "DRT", "TX"), last=True)
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
-def test_life(campaign: Campaign, scheduler: Scheduler) -> None:
+def test_life(campaign: CampaignFixture, scheduler: Scheduler) -> None:
     """What a message can meet, several things at once: times, limits, priorities, dead letters, and who may take it."""
     campaign.run(LIFE, scheduler)
 
 
 @rule(families=("ROUTE", "BIND", "EXCH"), queue_types=("classic",), last=True)
-def test_routes(campaign: Campaign) -> None:
+def test_routes(campaign: CampaignFixture) -> None:
     """Exchanges that lead to queues and to each other, bound and unbound, and publishes that are aimed at them."""
     campaign.run(ROUTES, "lockstep")
 
 
 @rule(families=("FRAME", "CONN", "CHAN"), queue_types=("classic",), last=True)
-def test_wire(campaign: Campaign) -> None:
+def test_wire(campaign: CampaignFixture) -> None:
     """Lawful and unlawful octets wherever a connection stands, each on one of its own, while another one goes on."""
     campaign.run(WIRE, "lockstep")
 
 
 @rule(families=("AUTH",), queue_types=("classic",))
-def test_rights(campaign: Campaign) -> None:
+def test_rights(campaign: CampaignFixture) -> None:
     """Users whose rights change try every method on names that they may use or not."""
     campaign.run(RIGHTS, "lockstep")
 
 
 @rule(families=("TMO",), queue_types=("quorum",))
 @pytest.mark.parametrize("machine", TIMED_OUT, ids=lambda machine: machine.name)
-def test_timeouts(campaign: Campaign, machine: Machine) -> None:
+def test_timeouts(campaign: CampaignFixture, machine: Machine) -> None:
     """Deliveries that stay out for too long, and what may happen to them then; in lockstep, for time is the subject."""
     campaign.run(machine, "lockstep")
 
 
 @rule(families=tuple(rules.FAMILIES), depth="ci", last=True)
-def test_revisits(campaign: Campaign) -> None:
+def test_revisits(campaign: CampaignFixture) -> None:
     """Every scene once more, where channels and queues have a past, and names and bodies another length."""
     campaign.revisit()

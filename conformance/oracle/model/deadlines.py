@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
 from conformance.oracle.model.connections import closing, endings
-from conformance.oracle.model.connections.channels import CLOSED, GIVEN_UP, Channel
+from conformance.oracle.model.connections.channels import CLOSED, GIVEN_UP, ChannelLife
 from conformance.oracle.model.connections.connection import Connection
 from conformance.oracle.model.consumers import timeouts
 from conformance.oracle.model.doubts import crash
-from conformance.oracle.model.facts import Fact, Heartless, Missing, StillThere, Unanswered
+from conformance.oracle.model.facts import Fact, HeartbeatMissed, Missing, StillThere, Unanswered
 from conformance.oracle.model.owed import (
     BLOCKING,
     CLOSE,
@@ -47,7 +47,7 @@ def _of_an_end(model: Model, event: Event) -> Iterator[Fact]:
 
 
 def _of_heartbeats(model: Model, event: Event) -> Iterator[Fact]:
-    yield Heartless(event, model.connection(str(event.args.get("connection"))))
+    yield HeartbeatMissed(event, model.connection(str(event.args.get("connection"))))
 
 
 def _unanswered(model: Model, event: Event) -> Iterator[Fact]:
@@ -89,7 +89,7 @@ def _give_up(connection: Connection, fact: Unanswered) -> None:
         _give_up_on(fact.channel, fact)
 
 
-def _give_up_on(channel: Channel, fact: Unanswered) -> None:
+def _give_up_on(channel: ChannelLife, fact: Unanswered) -> None:
     kind, consumer = fact.obligation.kind, fact.consumer
     if kind == CLOSE:
         endings.overlook(channel)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
-from conformance.oracle.model.connections.channels import Channel, Consumer
+from conformance.oracle.model.connections.channels import ChannelLife, Consumer
 from conformance.oracle.model.connections.connection import Connection
 from conformance.oracle.model.owed import Obligation
 from conformance.oracle.model.queues.queue import Queue
@@ -59,7 +59,7 @@ class Policed(Fact):
 class OnChannel(Fact):
     """What it means for one channel."""
 
-    channel: Channel
+    channel: ChannelLife
 
 
 @dataclass(slots=True)
@@ -84,13 +84,13 @@ class Delivered(OnChannel):
 
 
 @dataclass(slots=True)
-class First(Delivered):
+class FirstDelivery(Delivered):
     """Plainly the first delivery of its message: nothing has happened to that since it was published, and nothing is
     unowed about where it is."""
 
 
 @dataclass(slots=True)
-class Stray(OnChannel):
+class StrayDelivery(OnChannel):
     """A delivery to a consumer that this channel does not have."""
 
     consumer_tag: str
@@ -148,10 +148,10 @@ class Unrequested(OnChannel):
 
 
 @dataclass(slots=True)
-class Opened(OnChannel):
+class ChannelOpened(OnChannel):
     """Open-ok; `previous` is the former life of the number."""
 
-    previous: Channel | None
+    previous: ChannelLife | None
 
 
 @dataclass(slots=True)
@@ -162,7 +162,7 @@ class Accepted(Fact):
 
 
 @dataclass(slots=True)
-class Refused(OnChannel):
+class ChannelRefused(OnChannel):
     """The broker's channel.close after a mistake of the client."""
 
     error: SettlementError
@@ -207,7 +207,7 @@ class Started(Fact):
 class AfterClose(Fact):
     """A frame for a channel that is closed, other than a delivery of the closed channel."""
 
-    channel: Channel | None
+    channel: ChannelLife | None
     request: Request | None
     ours: bool
     """The close was the client's, and has been answered."""
@@ -226,7 +226,7 @@ class ConnectionFailed(Fact):
 
     connection: Connection
     error: ClientError | None
-    failing: list[Channel] = field(default_factory=list)
+    failing: list[ChannelLife] = field(default_factory=list)
     suspect: Settlement | None = None
 
 
@@ -242,7 +242,7 @@ class Unanswered(Fact):
     """The deadline passed, and this was still owed."""
 
     obligation: Obligation
-    channel: Channel | None
+    channel: ChannelLife | None
     error: SettlementError | None = None
     connection_error: ClientError | None = None
     request: Request | None = None
@@ -278,14 +278,14 @@ class Notified(OnChannel):
 
 
 @dataclass(slots=True)
-class Rested(OnChannel):
+class ConsumerEndProven(OnChannel):
     """The channel has answered something that was sent after this consumer had ended."""
 
     ended: Ended
 
 
 @dataclass(slots=True)
-class Bereft(OnChannel):
+class UnnotifiedConsumer(OnChannel):
     """A consumer lost its queue, its client wants no notification, and its channel has answered since."""
 
     consumer: Consumer
@@ -306,14 +306,14 @@ class Unlawful(Fact):
 
 
 @dataclass(slots=True)
-class Parted(Fact):
+class CloseConfirmed(Fact):
     """Close-ok to the client's connection.close: all that the broker had to say on it was read."""
 
     connection: Connection
 
 
 @dataclass(slots=True)
-class Silenced(Fact):
+class DroppedSilently(Fact):
     """The broker dropped a connection with heartbeats, without connection.close."""
 
     connection: Connection
@@ -327,21 +327,21 @@ class Silenced(Fact):
 
 
 @dataclass(slots=True)
-class Over(Fact):
+class SocketClosed(Fact):
     """The socket of the connection is closed, whoever did it."""
 
     connection: Connection
 
 
 @dataclass(slots=True)
-class Beat(Fact):
+class HeartbeatReceived(Fact):
     """A heartbeat of the broker."""
 
     connection: Connection
 
 
 @dataclass(slots=True)
-class Heartless(Fact):
+class HeartbeatMissed(Fact):
     """The driver waited in vain for a heartbeat on this connection."""
 
     connection: Connection
@@ -368,7 +368,7 @@ class TimedOut(OnChannel):
 
 
 @dataclass(slots=True)
-class Overdue(OnChannel):
+class TimeoutOverdue(OnChannel):
     """The driver has waited long enough: this delivery should have timed out, and the broker is silent."""
 
     delivery: Delivery

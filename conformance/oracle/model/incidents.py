@@ -13,7 +13,15 @@ from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model import deadlines, memory
 from conformance.oracle.model.connections import alarms, closing, handshaking, octets
 from conformance.oracle.model.doubts import crash, gaps, overtaking
-from conformance.oracle.model.facts import Beat, Fact, Over, Policed, Silenced, Started, Stopping
+from conformance.oracle.model.facts import (
+    DroppedSilently,
+    Fact,
+    HeartbeatReceived,
+    Policed,
+    SocketClosed,
+    Started,
+    Stopping,
+)
 from conformance.oracle.model.publishing import rerouting
 from conformance.oracle.model.queues import policing
 
@@ -49,7 +57,7 @@ def _header(model: Model, event: Event) -> Iterable[Fact]:
 
 def _ended(model: Model, event: Event) -> Iterator[Fact]:
     connection = model.connection(event.connection)
-    yield Over(event, connection)
+    yield SocketClosed(event, connection)
     connection.handshake.crossed = 0
     connection.hung_up_ns = event.time_ns
     if connection.ended:
@@ -58,7 +66,7 @@ def _ended(model: Model, event: Event) -> Iterator[Fact]:
     cause = str(event.args.get("cause"))
     if cause in UNEXPECTED and not connection.closing:
         if connection.heartbeat and connection.error is None:
-            yield Silenced(event, connection, model.pauses.none_before(connection, event.time_ns))
+            yield DroppedSilently(event, connection, model.pauses.none_before(connection, event.time_ns))
             cause = "heartbeat"
         yield from closing.close_connection(model, connection, event, cause)
     closing.lose_connection(connection, event.seq, cause)
@@ -77,7 +85,7 @@ def _heartbeat(model: Model, event: Event) -> Iterator[Fact]:
         return
     connection.torn = False
     model.pauses.broker_speaks(event.time_ns)
-    yield Beat(event, connection)
+    yield HeartbeatReceived(event, connection)
     if event.channel:
         yield model.unlawful(event, "heartbeats on channel 0", f"a heartbeat on channel {event.channel}")
 

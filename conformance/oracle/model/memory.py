@@ -15,7 +15,7 @@ from conformance.oracle import topology
 from conformance.oracle.model.records import GONE, WAITING, Copy, Delivery, PotentialReceiver, Publication, Settlement
 
 if TYPE_CHECKING:
-    from conformance.oracle.model.connections.channels import Channel
+    from conformance.oracle.model.connections.channels import ChannelLife
     from conformance.oracle.model.connections.connection import Connection
     from conformance.oracle.model.consumers.cancelling import Ended
     from conformance.oracle.model.model import Model
@@ -36,7 +36,7 @@ STAMPS = 1024
 """The times of this many sends, where consumer timeouts are the subject."""
 
 
-def delivered(channel: Channel, delivery: Delivery) -> None:
+def delivered(channel: ChannelLife, delivery: Delivery) -> None:
     """The channel has one more delivery."""
     deliveries = channel.deliveries
     if channel.first_tag < 0:
@@ -50,7 +50,7 @@ def delivered(channel: Channel, delivery: Delivery) -> None:
         channel.forgotten = max(channel.forgotten, *old)
 
 
-def settled(channel: Channel) -> None:
+def settled(channel: ChannelLife) -> None:
     """One more settlement was sent that no answer has proven yet."""
     if len(channel.unproven) <= REMEMBERED:
         return
@@ -66,7 +66,7 @@ def settled(channel: Channel) -> None:
             copy.queue.unsettle(copy, indeterminate=True)
 
 
-def sent(channel: Channel, copy: Copy, seq: int) -> None:
+def sent(channel: ChannelLife, copy: Copy, seq: int) -> None:
     """The channel has sent what brings one more message into its queue; a later answer may prove that it did."""
     entries = channel.unsynced.get(copy.queue.name)
     if entries is None:
@@ -80,14 +80,14 @@ def sent(channel: Channel, copy: Copy, seq: int) -> None:
         entries.popleft()
 
 
-def refused(channel: Channel, number: int) -> None:
+def refused(channel: ChannelLife, number: int) -> None:
     """One more publish was refused."""
     channel.refused.add(number)
     if len(channel.refused) > 2 * REMEMBERED:
         channel.refused = set(sorted(channel.refused)[REMEMBERED:])
 
 
-def spread(channel: Channel, publication: Publication) -> None:
+def spread(channel: ChannelLife, publication: Publication) -> None:
     """One more publish was resolved: of one that went to several queues it is kept how many."""
     if len(publication.copies) > 1:
         channel.spread[publication.number] = len(publication.copies) - 1
@@ -118,7 +118,7 @@ def lost(queue: Queue) -> None:
             _merge(queue, known[0], known[1])
 
 
-def consumer_ended(channel: Channel, ended: Ended) -> None:
+def consumer_ended(channel: ChannelLife, ended: Ended) -> None:
     """One more consumer of the channel is no more."""
     channel.ended[ended.tag] = ended
     if len(channel.ended) > REMEMBERED:

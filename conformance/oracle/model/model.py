@@ -17,7 +17,7 @@ from conformance.oracle.model.connections.connection import Connection
 from conformance.oracle.model.connections.pauses import Pauses
 from conformance.oracle.model.consumers import cancelling, timeouts
 from conformance.oracle.model.doubts import gaps
-from conformance.oracle.model.facts import ConnectionFailed, Fact, Parted, Unlawful
+from conformance.oracle.model.facts import CloseConfirmed, ConnectionFailed, Fact, Unlawful
 from conformance.oracle.model.owed import Obligation, owed_by
 from conformance.oracle.model.queues import declaring, dropping
 from conformance.oracle.model.queues.queue import Queue
@@ -165,5 +165,5 @@ class Model:
             endings.end_receivers(channel, event.seq)
             endings.part(channel, event.time_ns)
             channel.close_answered = event.seq
-        yield Parted(event, connection)
+        yield CloseConfirmed(event, connection)
         closing.lose_connection(connection, event.seq)

@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from conformance.oracle.model.connections.channels import CLOSED, CLOSING, FAILING, LIVE, NEVER, OPEN, Channel, Consumer
+from conformance.oracle.model.connections.channels import (
+    CLOSED,
+    CLOSING,
+    FAILING,
+    LIVE,
+    NEVER,
+    OPEN,
+    ChannelLife,
+    Consumer,
+)
 from conformance.oracle.model.connections.connection import Connection
 from conformance.oracle.model.consumers import windows
 from conformance.oracle.model.records import RELEASED, Copy
@@ -32,7 +41,7 @@ class Obligation:
     since_seq: int
 
 
-def owed_by(connections: Collection[Connection]) -> Iterator[tuple[Obligation, Channel | None, Consumer | None]]:
+def owed_by(connections: Collection[Connection]) -> Iterator[tuple[Obligation, ChannelLife | None, Consumer | None]]:
     """All that is owed, each with the channel and the consumer that wait for it."""
     for connection in connections:
         if connection.handshake.crossed:
@@ -58,7 +67,7 @@ def owed_by(connections: Collection[Connection]) -> Iterator[tuple[Obligation, C
 
 
 def _of_channel(
-    channel: Channel, connection: Connection, connections: Collection[Connection]
+    channel: ChannelLife, connection: Connection, connections: Collection[Connection]
 ) -> Iterator[tuple[Obligation, Consumer | None]]:
     name, number = connection.name, channel.number
     if channel.settlement_error and not channel.close_seen:
@@ -88,7 +97,7 @@ def _of_channel(
                 yield Obligation(DELIVERY, name, number, f"a delivery to {consumer.tag}", consumer.since), consumer
 
 
-def _notices(channel: Channel, connection: Connection) -> Iterator[tuple[Obligation, Consumer | None]]:
+def _notices(channel: ChannelLife, connection: Connection) -> Iterator[tuple[Obligation, Consumer | None]]:
     """Consumers whose queue is certainly gone, of a client that is to be told."""
     if not (connection.notices and connection.offers) or channel.state != OPEN or channel.indeterminate:
         return
@@ -105,12 +114,12 @@ def _notices(channel: Channel, connection: Connection) -> Iterator[tuple[Obligat
             yield Obligation(NOTICE, connection.name, channel.number, what, deletion.sent), consumer
 
 
-def _reply_to_close(channel: Channel, name: str) -> Iterator[tuple[Obligation, Consumer | None]]:
+def _reply_to_close(channel: ChannelLife, name: str) -> Iterator[tuple[Obligation, Consumer | None]]:
     if channel.requests.get(("channel.close", "")):
         yield Obligation(REPLY, name, channel.number, "channel.close-ok", channel.close_sent), None
 
 
-def _starving(channel: Channel, consumer: Consumer) -> bool:
+def _starving(channel: ChannelLife, consumer: Consumer) -> bool:
     """Is there a message that must be given to this consumer or to another one that waits?"""
     queue = consumer.source
     if consumer.limit_moved or queue.deleted or not queue.declared:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from conformance.history.events import Event
 from conformance.oracle import topology
 from conformance.oracle.model.connections import endings
-from conformance.oracle.model.connections.channels import CANCELLING, CLOSED, CLOSING, LIVE, OPEN, OPENING, Channel
+from conformance.oracle.model.connections.channels import CANCELLING, CLOSED, CLOSING, LIVE, OPEN, OPENING, ChannelLife
 from conformance.oracle.model.connections.connection import Connection
 from conformance.oracle.model.consumers import cancelling, delivering, timeouts
 from conformance.oracle.model.doubts.proofs import proven
@@ -21,8 +21,8 @@ from conformance.oracle.model.facts import (
     AfterClose,
     Answered,
     ChannelClosed,
+    ChannelOpened,
     Fact,
-    Opened,
     Overlooked,
     Unlawful,
     Unrequested,
@@ -75,16 +75,16 @@ def _unopened(connection: Connection, event: Event) -> Facts:
         yield Unlawful(event, connection, f"nothing on channel {event.channel}: it was never opened", event.method)
 
 
-def _open_ok(connection: Connection, channel: Channel, event: Event) -> Facts:
+def _open_ok(connection: Connection, channel: ChannelLife, event: Event) -> Facts:
     request = channel.answered("channel.open")
-    yield Opened(event, channel, channel.previous)
+    yield ChannelOpened(event, channel, channel.previous)
     connection.failed.pop(channel.number, None)
     channel.state = OPEN
     if request is not None:
         yield from proven(channel, request.seq, event)
 
 
-def late(model: Model, channel: Channel, event: Event) -> Facts:
+def late(model: Model, channel: ChannelLife, event: Event) -> Facts:
     """A frame for a channel that is closed. Until the number is open again some are expected from a failed one."""
     method = event.method
     if method == "channel.close-ok" and channel.requests.get(("channel.close", "")):
@@ -105,7 +105,7 @@ def late(model: Model, channel: Channel, event: Event) -> Facts:
     yield AfterClose(event, channel, request, ours=False)
 
 
-def _reply(model: Model, channel: Channel, event: Event) -> Facts:
+def _reply(model: Model, channel: ChannelLife, event: Event) -> Facts:
     """An answer that carries nothing but itself."""
     method = delivering.request_of(event.method)
     if event.method == "channel.flow":
@@ -142,7 +142,9 @@ def _reply(model: Model, channel: Channel, event: Event) -> Facts:
     yield from proven(channel, request.seq, event)
 
 
-def _changed(model: Model, channel: Channel, request: Request, change: topology.Change, event: Event) -> None:
+def _changed(
+    model: Model, channel: ChannelLife, request: Request, change: topology.TopologyChange, event: Event
+) -> None:
     """What the request changed is so, as the answer says."""
     change.came(event)
     declaring.answered(model, event, request)
@@ -155,7 +157,7 @@ def _changed(model: Model, channel: Channel, request: Request, change: topology.
         topology.granted(model.topology, channel, event.queue, change)
 
 
-def _answered_wrongly(model: Model, channel: Channel, request: Request, event: Event) -> Facts:
+def _answered_wrongly(model: Model, channel: ChannelLife, request: Request, event: Event) -> Facts:
     """An answer to what was sent with or after a mistake."""
     error = channel.method_error
     if error is not None and error.seq == request.seq:
@@ -168,12 +170,12 @@ def _answered_wrongly(model: Model, channel: Channel, request: Request, event: E
             wrong.answered.append(request)
 
 
-def _doubt_what_it_names(model: Model, channel: Channel, error: ClientError) -> None:
+def _doubt_what_it_names(model: Model, channel: ChannelLife, error: ClientError) -> None:
     if error.class_id in CLASSES:
         topology.let_pass(model.topology, channel.connection.vhost, error.names)
 
 
-def _consuming(channel: Channel, event: Event, request: Request) -> None:
+def _consuming(channel: ChannelLife, event: Event, request: Request) -> None:
     tag = event.consumer_tag or ""
     consumer = channel.consumers.get(request.consumer_tag)
     if consumer is None or consumer.since < request.seq:
@@ -188,7 +190,7 @@ def _consuming(channel: Channel, event: Event, request: Request) -> None:
             cancelling.established(consumer, event)
 
 
-def _close_ok(model: Model, channel: Channel, event: Event) -> Facts:
+def _close_ok(model: Model, channel: ChannelLife, event: Event) -> Facts:
     request = channel.answered("channel.close")
     if request is None:
         yield Unrequested(event, channel)
@@ -214,7 +216,7 @@ def _close_ok(model: Model, channel: Channel, event: Event) -> Facts:
         del channel.connection.failed[channel.number]
 
 
-def _cancel(model: Model, channel: Channel, event: Event) -> Facts:
+def _cancel(model: Model, channel: ChannelLife, event: Event) -> Facts:
     consumer = timeouts.concerns(model, channel, event)
     if consumer is not None:
         yield from timeouts.notified(model, channel, consumer, event)
@@ -222,7 +224,7 @@ def _cancel(model: Model, channel: Channel, event: Event) -> Facts:
         yield from cancelling.notified(channel, event)
 
 
-Handler = Callable[["Model", Channel, Event], Facts]
+Handler = Callable[["Model", ChannelLife, Event], Facts]
 _HANDLERS: dict[str, Handler] = {
     "basic.deliver": delivering.deliver,
     "basic.get-ok": delivering.get_ok,

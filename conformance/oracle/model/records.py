@@ -19,10 +19,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from conformance.oracle.topology import Change
+from conformance.oracle.topology import TopologyChange
 
 if TYPE_CHECKING:
-    from conformance.oracle.model.connections.channels import Channel, Consumer
+    from conformance.oracle.model.connections.channels import ChannelLife, Consumer
     from conformance.oracle.model.consumers.timeouts import Timer
     from conformance.oracle.model.queues.queue import Queue
 
@@ -44,7 +44,7 @@ class Copy:
     id: str
     queue: Queue
     published: int
-    publisher: Channel | None = None
+    publisher: ChannelLife | None = None
     place: str = WAITING
     confirmed: int = 0
     proof: int = 0
@@ -64,7 +64,7 @@ class Copy:
     """More of its returns may have been such."""
     spent: bool = False
     """It was returned more often than the delivery limit of its queue allows."""
-    aground: Channel | None = None
+    aground: ChannelLife | None = None
     """The channel on which it was delivered last, after that had failed: its end is believed to have returned it."""
     inherited: bool = False
     """It came into its queue as a dead letter."""
@@ -179,7 +179,7 @@ class Delivery:
     redelivered: bool
     seq: int
     no_ack: bool
-    channel: Channel
+    channel: ChannelLife
     copy: Copy
     consumer: Consumer | None = None
     settlement: Settlement | None = None
@@ -220,7 +220,7 @@ class Settlement:
     tag: int
     multiple: bool
     requeue: bool
-    channel: Channel
+    channel: ChannelLife
     committed: int = 0
     """The tx.commit with which it takes effect, in a transaction."""
     refusal: str = ""
@@ -288,7 +288,7 @@ class Request:
     """Sent after a mistake that closes the channel: must not be answered."""
     rule: str = ""
     """The rule by which it must be answered, where its method alone does not tell."""
-    change: Change | None = None
+    change: TopologyChange | None = None
     again: bool = False
     """A basic.qos with the count that is set already."""
     committed: list[Publication] = field(default_factory=list)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from conformance.history.events import Event
 from conformance.oracle import topology
 from conformance.oracle.model.connections import alarms, endings, handshaking, ignoring, opening, requests
-from conformance.oracle.model.connections.channels import CLOSED, CLOSING, FAILING, Channel
+from conformance.oracle.model.connections.channels import CLOSED, CLOSING, FAILING, ChannelLife
 from conformance.oracle.model.connections.connection import Connection
 from conformance.oracle.model.consumers import cancelling, consuming, settling
 from conformance.oracle.model.consumers.settling import SETTLING
@@ -27,7 +27,7 @@ from conformance.oracle.model.records import ClientError
 if TYPE_CHECKING:
     from conformance.oracle.model.model import Model
 
-Handler = Callable[["Model", Channel, Event], None]
+Handler = Callable[["Model", ChannelLife, Event], None]
 
 
 def send(model: Model, connection: Connection, event: Event) -> None:
@@ -57,7 +57,7 @@ def send(model: Model, connection: Connection, event: Event) -> None:
     _on_channel(model, connection, channel, event)
 
 
-def _on_channel(model: Model, connection: Connection, channel: Channel | None, event: Event) -> None:
+def _on_channel(model: Model, connection: Connection, channel: ChannelLife | None, event: Event) -> None:
     """What a method is on this channel: one that is not open, one after a mistake, or an open one."""
     if channel is None or (channel.state in (CLOSED, CLOSING) and not channel.discarding):
         ignoring.unopened(model, connection, channel, event)
@@ -106,7 +106,7 @@ def _user(event: Event) -> str:
     return response.split("\0")[1] if isinstance(response, str) and response.count("\0") == 2 else ""
 
 
-def _carry_out(model: Model, channel: Channel, event: Event, earlier: int) -> None:
+def _carry_out(model: Model, channel: ChannelLife, event: Event, earlier: int) -> None:
     """A method that the broker handles: what it needs is weighed before it has any effect. `earlier` is the same method
     before, if that may not be handled yet."""
     stock = stock_of(model, channel, event) if event.method == "queue.delete" or event.has("passive") else None
@@ -123,7 +123,7 @@ def _carry_out(model: Model, channel: Channel, event: Event, earlier: int) -> No
         requests.claim(channel, event, must.rules, earlier)
 
 
-def _refuse(channel: Channel, event: Event, refusal: topology.Refusal) -> None:
+def _refuse(channel: ChannelLife, event: Event, refusal: topology.Refusal) -> None:
     code, *also = refusal.codes
     if refusal.scope == "channel":
         number = channel.published + 1 if channel.confirm and event.method == "basic.publish" else 0
@@ -153,18 +153,18 @@ _OF_THE_CONNECTION: dict[str, Callable[[Model, Connection, Event], None]] = {
 }
 
 
-def _request(model: Model, channel: Channel, event: Event) -> None:
+def _request(model: Model, channel: ChannelLife, event: Event) -> None:
     requests.request(channel, event)
 
 
-def _close(model: Model, channel: Channel, event: Event) -> None:
+def _close(model: Model, channel: ChannelLife, event: Event) -> None:
     endings.release(channel, event.seq)
     channel.end = "close"
     channel.state, channel.close_sent, channel.closed_with = CLOSING, event.seq, event.seq
     channel.expect(requests.new_request(event))
 
 
-def _flow(model: Model, channel: Channel, event: Event) -> None:
+def _flow(model: Model, channel: ChannelLife, event: Event) -> None:
     channel.paused = "active" not in event.flags
     _request(model, channel, event)
 

@@ -10,7 +10,7 @@ from conformance.catalogue.profiles import Profile
 from conformance.history.events import Event
 from conformance.oracle.model import Fact, Model
 from conformance.oracle.model.circumstances.noting import Circumstances
-from conformance.oracle.model.connections.channels import Channel
+from conformance.oracle.model.connections.channels import ChannelLife
 from conformance.oracle.model.records import RECOVERED, RETURNED, Copy
 from conformance.oracle.monitors.standing import doubt
 from conformance.oracle.verdicts import Finding, Judgement
@@ -18,7 +18,7 @@ from conformance.oracle.verdicts import Finding, Judgement
 ENOUGH = 5
 """One history shows the same rule broken at most so often; what follows from a broken broker is seldom news."""
 
-Suspicion = tuple[str, int, str, str, tuple[int, ...], Channel | None, tuple[str, ...], tuple[str, ...]]
+Suspicion = tuple[str, int, str, str, tuple[int, ...], ChannelLife | None, tuple[str, ...], tuple[str, ...]]
 """A rule, when it was contradicted, and how, if a certain message was in its queue then; the channel that is
 believed to have given it back before it ended; the circumstances; and rules that would explain it as well."""
 UNSURE = "?"
@@ -289,7 +289,7 @@ class Notes:
         return bool(reason)
 
 
-def _given_back_by(copy: Copy) -> Channel | None:
+def _given_back_by(copy: Copy) -> ChannelLife | None:
     """The living channel whose settlement is believed to have returned this. If it has not, the channel's end will; the
     failed one on which it was delivered last may not even have ended."""
     if copy.aground is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.oracle.model.connections.channels import Channel, Consumer
+from conformance.oracle.model.connections.channels import ChannelLife, Consumer
 from conformance.oracle.model.facts import Confirmed, Delivered, Missing, Unanswered
 from conformance.oracle.model.owed import CLOSE, CONFIRM, DELIVERY, HANDSHAKE, HARD_CLOSE, NOTICE
 from conformance.oracle.model.records import (
@@ -119,7 +119,7 @@ def _of_empty(fact: Unanswered) -> str:
     return "GET-005" if queue.declared and not (queue.opaque or queue.fresh or queue.returned) else ""
 
 
-def _speaks_of(method: str, channel: Channel | None) -> bool:
+def _speaks_of(method: str, channel: ChannelLife | None) -> bool:
     """Does the rule speak of this case: a number used before, a limit that is reached? A channel's close
     that is not answered is nobody else's, crossing or not."""
     if channel is None:
@@ -131,7 +131,7 @@ def _speaks_of(method: str, channel: Channel | None) -> bool:
     return True
 
 
-def _plain(channel: Channel | None) -> bool:
+def _plain(channel: ChannelLife | None) -> bool:
     """Has nothing happened that may keep the broker from answering?"""
     return channel is None or not (
         channel.indeterminate or channel.settlement_error or channel.method_error or channel.connection.blocking.blocked
@@ -171,7 +171,7 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
         notes.suspect(copy, rule, fact.event, allowed, _starved(fact.channel, consumer), *witness, certain=certain)
 
 
-def _of_missing(channel: Channel, consumer: Consumer, copy: Copy) -> tuple[str, ...]:
+def _of_missing(channel: ChannelLife, consumer: Consumer, copy: Copy) -> tuple[str, ...]:
     """The rules nearest to what came before: a former channel, a mistake, a notice, then the kind of the queue."""
     former = channel.previous
     if former is not None and 0 < former.prefetch == consumer.window.held and not consumer.limit:
@@ -207,7 +207,7 @@ def _below_full(consumer: Consumer) -> bool:
     return any(one.rank > consumer.rank and one.full() for one in others)
 
 
-def _in_doubt(rule: str, channel: Channel, consumer: Consumer) -> bool:
+def _in_doubt(rule: str, channel: ChannelLife, consumer: Consumer) -> bool:
     """May something else explain it as well: a former life of the channel's number that has not ended, another limit
     that was set meanwhile and has reached it (QOS-004), deliveries of its siblings, or the end of a channel that woke
     nobody (AUTO-012)?"""
@@ -226,7 +226,7 @@ def _back_by_time_alone(copy: Copy) -> bool:
     return copy.entry == RETURNED_LATE and not (settlement is not None and settlement.requeue)
 
 
-def _starved(channel: Channel, consumer: Consumer) -> str:
+def _starved(channel: ChannelLife, consumer: Consumer) -> str:
     """What did not come, and what should not have kept it away."""
     held, shared = consumer.window.held, channel.shared
     within = f" of {consumer.limit}" if consumer.limit else ""
@@ -234,7 +234,7 @@ def _starved(channel: Channel, consumer: Consumer) -> str:
     return f"no delivery comes to {consumer.tag}, which has {held}{within} outstanding{together}"
 
 
-def _of_starved(channel: Channel, consumer: Consumer, copy: Copy) -> tuple[str, ...]:
+def _of_starved(channel: ChannelLife, consumer: Consumer, copy: Copy) -> tuple[str, ...]:
     """The limit's rule, or that of the way the message came; a return to a sole consumer with a limit breaks both."""
     by_limit = slots.of_starved(channel, consumer, copy)
     if by_limit and by_limit != "QOS-018":

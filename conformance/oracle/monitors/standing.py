@@ -21,26 +21,26 @@ from conformance.history.events import METHOD
 from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.facts import (
     ChannelInsteadOfConnection,
+    ChannelRefused,
     ClosedUnasked,
     ConnectionFailed,
     Delivered,
+    DroppedSilently,
     Fact,
     Faulted,
     FoundEmpty,
     Missing,
     Notified,
-    Overdue,
-    Refused,
-    Silenced,
     StillThere,
-    Stray,
+    StrayDelivery,
     TimedOut,
+    TimeoutOverdue,
     Unanswered,
 )
 from conformance.oracle.model.owed import DELIVERY, NOTICE
 
 if TYPE_CHECKING:
-    from conformance.oracle.model.connections.channels import Channel
+    from conformance.oracle.model.connections.channels import ChannelLife
     from conformance.oracle.model.connections.connection import Connection
     from conformance.oracle.model.model import Model
 
@@ -57,9 +57,9 @@ CONFIGURED = frozenset(
 )
 BY_ALL = frozenset(rule.id for rule in rules.CATALOGUE.values() if "ALL" in rule.scope.split("+"))
 
-FROM_SILENCE = (Unanswered, ConnectionFailed, Silenced, StillThere, Overdue, Missing)
-OF_THE_WORLD = (FoundEmpty, Missing, Silenced, StillThere, Overdue, TimedOut, ChannelInsteadOfConnection)
-CLOSES = (ClosedUnasked, ConnectionFailed, Refused, Faulted)
+FROM_SILENCE = (Unanswered, ConnectionFailed, DroppedSilently, StillThere, TimeoutOverdue, Missing)
+OF_THE_WORLD = (FoundEmpty, Missing, DroppedSilently, StillThere, TimeoutOverdue, TimedOut, ChannelInsteadOfConnection)
+CLOSES = (ClosedUnasked, ConnectionFailed, ChannelRefused, Faulted)
 
 
 def doubt(rule: str, fact: Fact, model: Model, *, finding: bool) -> str:
@@ -77,9 +77,9 @@ def doubt(rule: str, fact: Fact, model: Model, *, finding: bool) -> str:
     return ""
 
 
-def _channel(fact: Fact) -> Channel | None:
+def _channel(fact: Fact) -> ChannelLife | None:
     settlement = getattr(fact, "settlement", None)
-    found: Channel | None = settlement.channel if settlement is not None else getattr(fact, "channel", None)
+    found: ChannelLife | None = settlement.channel if settlement is not None else getattr(fact, "channel", None)
     return found
 
 
@@ -96,7 +96,7 @@ def _of_the_world(rule: str, fact: Fact) -> bool:
         return rule not in OF_WINDOWS
     if isinstance(fact, Notified):
         return rule not in BY_ANNOUNCEMENT
-    if isinstance(fact, Stray):
+    if isinstance(fact, StrayDelivery):
         return rule in BY_FATE
     if isinstance(fact, Unanswered):
         return fact.obligation.kind in (DELIVERY, NOTICE)

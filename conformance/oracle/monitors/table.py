@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from conformance.oracle.model.facts import Delivered, First, Passed
+from conformance.oracle.model.facts import Delivered, FirstDelivery, Passed
 from conformance.oracle.monitors.notes import Notes
 
 FactType = TypeVar("FactType")
@@ -30,7 +30,7 @@ def judges(
     again: bool = False,
 ) -> Callable[[Callable[[FactType, Notes], None]], Callable[[FactType, Notes], None]]:
     """Enters a function as the judge of these rules over facts of this kind. `again`: never of a `First` delivery."""
-    kinds = (fact, First) if fact is Delivered and not again else (fact,)
+    kinds = (fact, FirstDelivery) if fact is Delivered and not again else (fact,)
 
     def enter(function: Callable[[FactType, Notes], None]) -> Callable[[FactType, Notes], None]:
         for kind in kinds:

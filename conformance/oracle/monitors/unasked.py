@@ -10,9 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from conformance.history.events import METHOD, Event
-from conformance.oracle.model.connections.channels import Channel
+from conformance.oracle.model.connections.channels import ChannelLife
 from conformance.oracle.model.connections.closing import ids_of
-from conformance.oracle.model.facts import ChannelClosed, ClosedUnasked, ConnectionFailed, Parted, Unlawful, Unrequested
+from conformance.oracle.model.facts import (
+    ChannelClosed,
+    CloseConfirmed,
+    ClosedUnasked,
+    ConnectionFailed,
+    Unlawful,
+    Unrequested,
+)
 from conformance.oracle.monitors import fate
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes
@@ -76,8 +83,8 @@ def answered_without_question(fact: Unrequested, notes: Notes) -> None:
     notes.find("ERR-013", event, "one answer to each request", f"{event.method}, which nobody asked for")
 
 
-@judges(Parted, "ERR-013", "ERR-014")
-def all_was_said(fact: Parted, notes: Notes) -> None:
+@judges(CloseConfirmed, "ERR-013", "ERR-014")
+def all_was_said(fact: CloseConfirmed, notes: Notes) -> None:
     """All that came on the connection was read, to its end; and nothing is left to be answered."""
     notes.exercise("ERR-013")
     if not any(channel.pending() for channel in fact.connection.channels.values()):
@@ -91,7 +98,7 @@ def _accused(event: Event, notes: Notes) -> bool:
     )
 
 
-def _internal(event: Event, what: str, channels: Iterable[Channel], notes: Notes) -> None:
+def _internal(event: Event, what: str, channels: Iterable[ChannelLife], notes: Notes) -> None:
     code = int(event.args.get("reply_code", 0)) if event.kind == METHOD else 0
     if code == INTERNAL_ERROR and not _accused(event, notes):
         notes.find(
@@ -104,14 +111,14 @@ def _internal(event: Event, what: str, channels: Iterable[Channel], notes: Notes
         )
 
 
-def _of_settlements(channels: Iterable[Channel]) -> tuple[str, ...]:
+def _of_settlements(channels: Iterable[ChannelLife]) -> tuple[str, ...]:
     """The rules by which what had just been settled had to be accepted. A broker that fails at one of these breaks that
     rule, also where the end of its connection does not tell."""
     unproven = (one for channel in channels for one in channel.unproven if not one.refusal)
     return tuple(sorted({fate.of_refused(one, failed=True) for one in unproven}))
 
 
-def _unanswered(event: Event, channels: Iterable[Channel]) -> list[int]:
+def _unanswered(event: Event, channels: Iterable[ChannelLife]) -> list[int]:
     """What the client had sent that no answer shows to be handled: of the kind that the close names, else the last."""
     sent = [(seq, ids) for channel in channels for ids, seq in channel.sent.items()]
     sent += [(one.seq, (one.class_id, one.method_id)) for channel in channels for one in channel.pending()]

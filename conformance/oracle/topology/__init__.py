@@ -7,7 +7,7 @@ from conformance.oracle.topology.explaining import Explained, explain
 from conformance.oracle.topology.matching import Message
 from conformance.oracle.topology.preconditions import Asked, Grant, Refusal, weigh
 from conformance.oracle.topology.routing import MISSING, UNKNOWN, Route, route
-from conformance.oracle.topology.state import Binding, Change, Exchange, NamedQueue, Topology
+from conformance.oracle.topology.state import Binding, Exchange, NamedQueue, Topology, TopologyChange
 from conformance.oracle.topology.transitions import (
     TRANSITIONS,
     answered,
@@ -29,7 +29,6 @@ __all__ = [
     "UNKNOWN",
     "Asked",
     "Binding",
-    "Change",
     "Exchange",
     "Explained",
     "Grant",
@@ -38,6 +37,7 @@ __all__ = [
     "Refusal",
     "Route",
     "Topology",
+    "TopologyChange",
     "answered",
     "apply",
     "explain",

@@ -67,7 +67,7 @@ class Policy:
         return readable(self.pattern) and self.apply_to in APPLIES
 
 
-class Policies:
+class PolicyHistory:
     """All that the history tells of."""
 
     __slots__ = ("_ever", "by_key", "changed_ns")

@@ -21,7 +21,7 @@ Scope = Literal["channel", "connection"]
 ACCESS_REFUSED = 403
 
 
-class Stock(Protocol):
+class StockView(Protocol):
     """What a queue holds, who consumes from it, and whether a get has a message of it, as far as that is certain."""
 
     def filled(self) -> bool | None: ...
@@ -41,7 +41,7 @@ class Asked:
     actor: Actor
     event: Event
     profile: Profile
-    stock: Stock | None = None
+    stock: StockView | None = None
     """What the queue that it names holds, where the method depends on that."""
 
     @property

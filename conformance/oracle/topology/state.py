@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from conformance.history.events import Event
-from conformance.oracle.topology.policies import Policies
+from conformance.oracle.topology.policies import PolicyHistory
 from conformance.oracle.topology.rights import Rights
 
 PREDECLARED = {
@@ -71,7 +71,7 @@ class Actor(Protocol):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class Change:
+class TopologyChange:
     """Something that the client declared, bound or removed; `known` is when an answer came, 0 before."""
 
     by: Actor | None
@@ -104,11 +104,11 @@ class Thing:
     """An exchange or a queue, as it was declared."""
 
     name: str
-    made: Change
+    made: TopologyChange
     durable: bool = False
     auto_delete: bool = False
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    gone: Change | None = None
+    gone: TopologyChange | None = None
     doubtful: bool = False
     """It may be gone, or be another than the one that was declared here."""
     spared: str = ""
@@ -159,7 +159,7 @@ class Exchange(Thing):
     """It has bindings that are not known."""
     former: list[Binding] = field(default_factory=list)
     """The bindings of the one that had its name before."""
-    again: Change | None = None
+    again: TopologyChange | None = None
     """It was declared again, as it is."""
 
     def there_for(self, actor: Actor) -> bool | None:
@@ -187,8 +187,8 @@ class Binding:
     to: NamedQueue | Exchange
     key: str
     arguments: Mapping[str, Any]
-    added: Change
-    removed: Change | None = None
+    added: TopologyChange
+    removed: TopologyChange | None = None
 
     def same(self, to: NamedQueue | Exchange, key: str, arguments: Mapping[str, Any]) -> bool:
         """Is it the binding that these name?"""
@@ -224,18 +224,18 @@ class Topology:
         """Exchanges of which something was known before everything was forgotten."""
         self.last: dict[Actor, str] = {}
         """The queue that each channel declared last: the one that an empty name stands for. Of the latest channels."""
-        self.unnamed: dict[Change, NamedQueue] = {}
+        self.unnamed: dict[TopologyChange, NamedQueue] = {}
         """Queues whose name the broker chooses, until it tells."""
-        self.sought: dict[Change, Thing] = {}
+        self.sought: dict[TopologyChange, Thing] = {}
         """What is looked for and not known, until the answer comes: as it will be noted if it is not there."""
         self.rights = Rights()
-        self.policies = Policies()
+        self.policies = PolicyHistory()
 
     def exchange(self, vhost: str, name: str) -> Exchange | None:
         """This exchange, where anything is known of it. Predeclared ones are there from the beginning."""
         found = self.exchanges.get((vhost, name))
         if found is None and name in PREDECLARED:
-            made = Change(None, 0, known=1)
+            made = TopologyChange(None, 0, known=1)
             found = Exchange(name, made, durable=True, kind=PREDECLARED[name], shared=True)
             self.exchanges[vhost, name] = found
         return found

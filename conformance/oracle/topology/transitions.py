@@ -14,14 +14,14 @@ from copy import deepcopy
 from typing import Any
 
 from conformance.history.events import Event
-from conformance.oracle.topology.state import Actor, Binding, Change, Exchange, NamedQueue, Thing, Topology
+from conformance.oracle.topology.state import Actor, Binding, Exchange, NamedQueue, Thing, Topology, TopologyChange
 
 LATEST = 1024
 """So many channels are remembered with the queue that they declared last, and so many queues without a name."""
 MOST = 4096
 """Where so many things are known, nobody asks for what is not there."""
 OF_THE_BROKER = ("amq.rabbitmq.", "amq.gen")
-Transition = Callable[[Topology, Actor, Event, Change], None]
+Transition = Callable[[Topology, Actor, Event, TopologyChange], None]
 
 
 def in_full(topology: Topology, actor: Actor, event: Event) -> Event:
@@ -35,14 +35,14 @@ def in_full(topology: Topology, actor: Actor, event: Event) -> Event:
     return event._replace(queue=queue, routing_key=key)
 
 
-def apply(topology: Topology, actor: Actor, event: Event, change: Change) -> None:
+def apply(topology: Topology, actor: Actor, event: Event, change: TopologyChange) -> None:
     """The method takes effect, by this change."""
     transition = TRANSITIONS.get(event.method)
     if transition is not None:
         transition(topology, actor, event, change)
 
 
-def name_queue(topology: Topology, actor: Actor, name: str, change: Change) -> None:
+def name_queue(topology: Topology, actor: Actor, name: str, change: TopologyChange) -> None:
     """declare-ok tells the name that the broker has chosen, where the client left that to it."""
     queue = topology.unnamed.pop(change, None)
     if queue is not None:
@@ -52,26 +52,26 @@ def name_queue(topology: Topology, actor: Actor, name: str, change: Change) -> N
         _remember(topology, actor, name)
 
 
-def granted(topology: Topology, actor: Actor, name: str, change: Change) -> None:
+def granted(topology: Topology, actor: Actor, name: str, change: TopologyChange) -> None:
     """declare-ok: a queue that was declared as exclusive belongs to nobody else, whatever had its name before."""
     queue = topology.queue(actor.connection.vhost, name)
     if queue is not None and queue.made is change and queue.owner is not None:
         queue.doubtful = "x-expires" in queue.arguments or "expires" in topology.policies.keys(name)
 
 
-def not_found(topology: Topology, vhost: str, change: Change, at_ns: int) -> None:
+def not_found(topology: Topology, vhost: str, change: TopologyChange, at_ns: int) -> None:
     """The channel was closed with 404 over this: it is not there, if the channel has asked for nothing else."""
     if sum(one.by is change.by for one in topology.sought) == 1:
         answered(topology, vhost, change, at_ns, there=False)
 
 
-def answered(topology: Topology, vhost: str, change: Change, at_ns: int, *, there: bool) -> None:
+def answered(topology: Topology, vhost: str, change: TopologyChange, at_ns: int, *, there: bool) -> None:
     """What was asked for is there, or is not. Somebody may have asked for it meanwhile."""
     thing = topology.sought.pop(change, None)
     if there or thing is None:
         return
     if thing.gone is None:
-        thing.gone = Change(change.by, change.sent, known=change.sent, known_ns=at_ns)
+        thing.gone = TopologyChange(change.by, change.sent, known=change.sent, known_ns=at_ns)
     if isinstance(thing, NamedQueue):
         topology.queues.setdefault((vhost, thing.name), thing)
     elif isinstance(thing, Exchange):
@@ -85,7 +85,7 @@ def missed(topology: Topology, actor: Actor, name: str, asked: int, at_ns: int, 
     if thing is None or thing.gone is not None or thing.made.sent > asked:
         return
     if thing.made.by is actor or 0 < thing.made.known < asked:
-        thing.gone = Change(actor, asked, known=asked, known_ns=at_ns)
+        thing.gone = TopologyChange(actor, asked, known=asked, known_ns=at_ns)
 
 
 def spare(topology: Topology, vhost: str, names: Iterable[str], rule: str) -> None:
@@ -115,7 +115,7 @@ def _doubt(thing: Thing, key: tuple[str, str], table: dict[tuple[str, str], Any]
         del table[key]
 
 
-def _seek(topology: Topology, thing: Thing, change: Change) -> None:
+def _seek(topology: Topology, thing: Thing, change: TopologyChange) -> None:
     """Something is looked for, or deleted, of which nothing is known. What the broker has under names of its own may
     come and go."""
     if not thing.name.startswith(OF_THE_BROKER) and len(topology.queues) + len(topology.exchanges) < MOST:
@@ -123,7 +123,7 @@ def _seek(topology: Topology, thing: Thing, change: Change) -> None:
         _bound(topology.sought)
 
 
-def _look_for(topology: Topology, actor: Actor, thing: Thing, change: Change) -> None:
+def _look_for(topology: Topology, actor: Actor, thing: Thing, change: TopologyChange) -> None:
     """Something that was certainly made, and may have gone by itself, is looked for: the answer tells."""
     if thing.gone is None and thing.made.certain_for(actor) and thing.there_for(actor) is None:
         _seek(topology, thing, change)
@@ -146,7 +146,7 @@ def _arguments(event: Event) -> Mapping[str, Any]:
     return deepcopy(found) if isinstance(found, dict) else {}
 
 
-def _declare_queue(topology: Topology, actor: Actor, event: Event, change: Change) -> None:
+def _declare_queue(topology: Topology, actor: Actor, event: Event, change: TopologyChange) -> None:
     name, vhost = event.queue or "", actor.connection.vhost
     if not name:
         _remember(topology, actor, name)
@@ -167,7 +167,7 @@ def _declare_queue(topology: Topology, actor: Actor, event: Event, change: Chang
     queue.heir = present is not None and present.owner not in (None, actor.connection)
 
 
-def _queue(name: str, actor: Actor, event: Event, change: Change) -> NamedQueue:
+def _queue(name: str, actor: Actor, event: Event, change: TopologyChange) -> NamedQueue:
     arguments = _arguments(event)
     return NamedQueue(
         name,
@@ -180,7 +180,7 @@ def _queue(name: str, actor: Actor, event: Event, change: Change) -> NamedQueue:
     )
 
 
-def _delete_queue(topology: Topology, actor: Actor, event: Event, change: Change) -> None:
+def _delete_queue(topology: Topology, actor: Actor, event: Event, change: TopologyChange) -> None:
     queue = topology.queue(actor.connection.vhost, event.queue or topology.last.get(actor, ""))
     free = not (event.has("if_unused") or event.has("if_empty"))
     if queue is None and event.queue and free:
@@ -193,13 +193,13 @@ def _delete_queue(topology: Topology, actor: Actor, event: Event, change: Change
         queue.gone = change
 
 
-def _consume(topology: Topology, actor: Actor, event: Event, change: Change) -> None:
+def _consume(topology: Topology, actor: Actor, event: Event, change: TopologyChange) -> None:
     queue = topology.queue(actor.connection.vhost, event.queue or topology.last.get(actor, ""))
     if queue is not None:
         queue.used = True
 
 
-def _declare_exchange(topology: Topology, actor: Actor, event: Event, change: Change) -> None:
+def _declare_exchange(topology: Topology, actor: Actor, event: Event, change: TopologyChange) -> None:
     name, vhost = event.exchange or "", actor.connection.vhost
     present = topology.exchange(vhost, name)
     if event.has("passive") and present is None:
@@ -224,7 +224,7 @@ def _declare_exchange(topology: Topology, actor: Actor, event: Event, change: Ch
     )
 
 
-def _delete_exchange(topology: Topology, actor: Actor, event: Event, change: Change) -> None:
+def _delete_exchange(topology: Topology, actor: Actor, event: Event, change: TopologyChange) -> None:
     exchange = topology.exchange(actor.connection.vhost, event.exchange or "")
     if exchange is None and event.exchange and not event.has("if_unused"):
         _seek(topology, Exchange(event.exchange, change), change)
@@ -236,13 +236,13 @@ def _delete_exchange(topology: Topology, actor: Actor, event: Event, change: Cha
         exchange.gone = change
 
 
-def _bind_queue(topology: Topology, actor: Actor, event: Event, change: Change) -> None:
+def _bind_queue(topology: Topology, actor: Actor, event: Event, change: TopologyChange) -> None:
     exchange = topology.exchange(actor.connection.vhost, event.exchange or "")
     if exchange is not None:
         _bind(exchange, _bound_queue(topology, actor, event), _key(event), _arguments(event), change)
 
 
-def _unbind_queue(topology: Topology, actor: Actor, event: Event, change: Change) -> None:
+def _unbind_queue(topology: Topology, actor: Actor, event: Event, change: TopologyChange) -> None:
     exchange, queue = (
         topology.exchange(actor.connection.vhost, event.exchange or ""),
         _bound_queue(topology, actor, event),
@@ -269,13 +269,13 @@ def _key(event: Event) -> str:
     return event.routing_key or ""
 
 
-def _bind_exchange(topology: Topology, actor: Actor, event: Event, change: Change) -> None:
+def _bind_exchange(topology: Topology, actor: Actor, event: Event, change: TopologyChange) -> None:
     source, destination = _ends(topology, actor, event)
     if source is not None:
         _bind(source, destination, _key(event), _arguments(event), change)
 
 
-def _unbind_exchange(topology: Topology, actor: Actor, event: Event, change: Change) -> None:
+def _unbind_exchange(topology: Topology, actor: Actor, event: Event, change: TopologyChange) -> None:
     source, destination = _ends(topology, actor, event)
     if source is not None:
         _unbind(source, destination, _key(event), _arguments(event), change)
@@ -292,7 +292,7 @@ def _bind(
     to: NamedQueue | Exchange | None,
     key: str,
     arguments: Mapping[str, Any],
-    change: Change,
+    change: TopologyChange,
 ) -> None:
     exchange.bound = True
     if to is None:
@@ -312,7 +312,7 @@ def _unbind(
     to: NamedQueue | Exchange | None,
     key: str,
     arguments: Mapping[str, Any],
-    change: Change,
+    change: TopologyChange,
 ) -> None:
     for one in exchange.bindings:
         if to is not None and one.same(to, key, arguments) and one.removed is None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conformance.campaigns import detection
-from conformance.campaigns.detection import Campaign, Task, tasks, vacuous
+from conformance.campaigns.detection import DetectionCampaign, DetectionTask, tasks, vacuous
 from conformance.campaigns.hunt import control, embedded, held_to, hunt
 from conformance.campaigns.journal import Journal
 from conformance.catalogue import profiles, rules
@@ -111,10 +111,10 @@ def counted(tmp_path: Path) -> Any:
     """The document for these results of the five hunts, and of the control of the play that killed."""
 
     def count(rules_: list[str | None], red: tuple[int, ...] = ()) -> dict[str, Any]:
-        campaign = Campaign([MUTANTS[ZERO]], folder=tmp_path, stream=io.StringIO())
+        campaign = DetectionCampaign([MUTANTS[ZERO]], folder=tmp_path, stream=io.StringIO())
         journal = Journal(tmp_path, str(len(list(tmp_path.iterdir()))))
-        checks = [Task("control", "p-classic", "documented", seed, "ci") for seed in range(5)]
-        hunts = [Task("hunt", ZERO, "documented", seed, "ci") for seed in range(5)]
+        checks = [DetectionTask("control", "p-classic", "documented", seed, "ci") for seed in range(5)]
+        hunts = [DetectionTask("hunt", ZERO, "documented", seed, "ci") for seed in range(5)]
         for task, rule in zip(hunts, rules_, strict=True):
             journal.add(task.key, trail(rule))
         for task in checks:
@@ -140,7 +140,7 @@ def test_a_kill_where_the_honest_broker_fails_as_well_is_none(counted: Any) -> N
 
 
 def test_a_must_that_is_hardly_exercised_is_named() -> None:
-    task = Task("control", "p", "documented", 0, "ci")
+    task = DetectionTask("control", "p", "documented", 0, "ci")
     needed = {rule.id: rule.needed for rule in rules.CATALOGUE.values()}
     assert vacuous([(task, honest(**needed))], 0) == []
     found = vacuous([(task, honest(**{**needed, "ACK-001": 0}))], 0)
@@ -156,7 +156,7 @@ def test_all_plays_of_the_suite_are_the_control_of_a_whole_campaign() -> None:
 def test_a_campaign_carries_on_where_it_was_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
 
-    def one_by_one(left: list[Task], journal: Journal, *rest: Any) -> None:
+    def one_by_one(left: list[DetectionTask], journal: Journal, *rest: Any) -> None:
         for task in left[:2]:
             done.append(task.key)
             journal.add(task.key, trail("TAG-001") if task.kind == "hunt" else honest())
@@ -164,7 +164,7 @@ def test_a_campaign_carries_on_where_it_was_interrupted(tmp_path: Path, monkeypa
             raise KeyboardInterrupt
 
     monkeypatch.setattr(detection, "played", one_by_one)
-    campaign = Campaign([MUTANTS[ZERO]], (0,), folder=tmp_path, stream=io.StringIO())
+    campaign = DetectionCampaign([MUTANTS[ZERO]], (0,), folder=tmp_path, stream=io.StringIO())
     for _ in range(50):
         try:
             document = campaign.run()

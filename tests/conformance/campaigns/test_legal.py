@@ -17,7 +17,7 @@ import pytest
 from conformance.campaigns import legal
 from conformance.campaigns.hunt import DEADLINE
 from conformance.campaigns.journal import Journal
-from conformance.campaigns.legal import LegalOptions, Task
+from conformance.campaigns.legal import LegalOptions, LegalTask
 from conformance.catalogue import profiles
 from conformance.cli import main
 from conformance.drive.around import Around
@@ -36,12 +36,12 @@ from reference_broker.dialects import DIALECTS
 from reference_broker.nondeterminism import VARIATIONS
 
 PROFILE = profiles.load("documented")
-Perform = Callable[[Task], Any]
+Perform = Callable[[LegalTask], Any]
 CHARTERS = 10
 """So many combinations, each dialect twice: more than 300 histories."""
 
 
-EACH = Task(0).histories
+EACH = LegalTask(0).histories
 
 
 @pytest.fixture(params=[1, pytest.param(2, marks=pytest.mark.long)], ids=["once", "twice"])
@@ -57,7 +57,7 @@ def test_each_variation_alone_is_lawful(name: str, monkeypatch: pytest.MonkeyPat
     """Once in every third round, other ones for the next; combinations below, and two examples, are for all rounds."""
     if legal.EXAMPLES == 1:
         monkeypatch.setattr(legal, "ROUNDS", legal.ROUNDS[list(VARIATIONS).index(name) % 3 :: 3])
-    task = Task(1, names=(name,))
+    task = LegalTask(1, names=(name,))
     result = legal.perform(task)
     assert result["alarms"] == []
     assert result["runs"] == task.histories
@@ -67,16 +67,16 @@ def test_each_variation_alone_is_lawful(name: str, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("seed", range(CHARTERS))
 @pytest.mark.sampled(4)
 def test_combinations_are_lawful(seed: int) -> None:
-    result = legal.perform(Task(seed))
+    result = legal.perform(LegalTask(seed))
     assert result["alarms"] == []
-    assert result["runs"] == Task(seed).histories
+    assert result["runs"] == LegalTask(seed).histories
 
 
 def test_each_dialect_has_its_turn_and_scenes_that_it_can_be_asked() -> None:
-    assert {Task(seed).dialect for seed in range(CHARTERS)} == {*DIALECTS}
+    assert {LegalTask(seed).dialect for seed in range(CHARTERS)} == {*DIALECTS}
     for seed in range(CHARTERS):
-        profile = profiles.load(Task(seed).dialect)
-        scenes = Task(seed).scenes()
+        profile = profiles.load(LegalTask(seed).dialect)
+        scenes = LegalTask(seed).scenes()
         assert len({play.key for play in scenes}) == legal.SCENES
         assert all(play.suits(profile, legal.DEPTH) for play in scenes)
 
@@ -119,7 +119,7 @@ def test_an_alarm_tells_how_to_see_it_again(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def here(left: list[Task], journal: Journal, workers: int, progress: object, perform: Perform) -> None:
+    def here(left: list[LegalTask], journal: Journal, workers: int, progress: object, perform: Perform) -> None:
         for task in left:
             journal.add(task.key, perform(task))
 
@@ -132,7 +132,7 @@ def test_an_alarm_tells_how_to_see_it_again(
     assert "with the variations of seed 5 (amqp-conformance broker --dialect documented --nondeterminism 5)" in said
     assert re.search(r"FALSE ALARM RQ-\d+: ", said)
     figures = json.loads(trust.read_text())
-    assert (figures["mutants"], figures["chaos_runs"]) == (7, Task(5).histories)
+    assert (figures["mutants"], figures["chaos_runs"]) == (7, LegalTask(5).histories)
     assert figures["false_alarms"] > 0
     case = json.loads(next(tmp_path.glob("alarm-*.json")).read_text())
     again = judge([to_event(row) for row in case["slice"]], profiles.load(case["dialect"]))
@@ -158,7 +158,7 @@ def test_the_tally_of_a_campaign_without_alarms(
     """It is carried on where it was interrupted."""
     wanted = LegalOptions(1, 7, 1, "json", tmp_path, tmp_path / "trust.json")
     done = {"runs": EACH, "alarms": [], "exercised": {"ACK-001": 3}, "seconds": 2.0}
-    Journal(tmp_path, "legal").add(Task(7).key, done)
+    Journal(tmp_path, "legal").add(LegalTask(7).key, done)
     monkeypatch.setattr(legal, "perform", None)
     assert legal.run(wanted) == 0
     document = json.loads(capsys.readouterr().out)

@@ -37,7 +37,7 @@ def found(bench: Bench, rules: Sequence[str]) -> tuple[Stage, Finding]:
     raise AssertionError(f"{rules} are not contradicted")
 
 
-def tell_finding(stage: Stage, finding: Finding, profile: Profile, target: Target) -> trial.Told:
+def tell_finding(stage: Stage, finding: Finding, profile: Profile, target: Target) -> trial.TrialResult:
     return trial.tell(stage.events, checks.cut(stage.events, finding, profile), finding, profile, target, 3.0)
 
 

@@ -24,9 +24,9 @@ from conformance.campaigns.hunt import embedded
 from conformance.catalogue.profiles import load
 from conformance.cli import clients
 from conformance.cli import schema as schemas
-from conformance.clients.compare import Comparison, came, sent
+from conformance.clients.compare import LibraryComparison, came, sent
 from conformance.clients.libraries import SHIPPED
-from conformance.clients.libraries.process import Library, Shown
+from conformance.clients.libraries.process import Library, ShownMethod
 from conformance.clients.rules import CANNOT, CHANGED, HIDDEN, NOT_MET, PARTLY, SHOWN, seen
 from conformance.clients.run import Account, perform
 from conformance.drive.run.bench import Bench
@@ -169,8 +169,8 @@ class Wire:
     def receives(self, method: Method) -> Wire:
         return self._add(self._builder.frame(TO_CLIENT, method, method.encode()))
 
-    def shows(self, method: str, **fields: object) -> Shown:
-        return Shown("c1", 1, method, fields, self.events[-1].seq)
+    def shows(self, method: str, **fields: object) -> ShownMethod:
+        return ShownMethod("c1", 1, method, fields, self.events[-1].seq)
 
     def _add(self, event: Event | None) -> Wire:
         assert event is not None
@@ -183,8 +183,8 @@ def wire() -> Wire:
     return Wire()
 
 
-def compared(wire: Wire, *shown: Shown) -> Comparison:
-    opened = Shown("c1", 1, "channel.open-ok", {}, 3)
+def compared(wire: Wire, *shown: ShownMethod) -> LibraryComparison:
+    opened = ShownMethod("c1", 1, "channel.open-ok", {}, 3)
     return came(wire.events, [opened, *shown], [], "backstage")
 
 
@@ -226,9 +226,9 @@ def test_what_comes_on_a_channel_that_the_application_closed_need_not_be_shown(w
 def test_what_a_library_says_by_itself(wire: Wire) -> None:
     wire.sends(m.BasicAck(1, 1, False)).sends(m.BasicReject(1, 2, True))
     asked = [
-        Shown("c1", 1, "channel.open"),
-        Shown("c1", 1, "basic.ack", {"delivery_tag": 1, "multiple": True}),
-        Shown("c1", 1, "basic.qos"),
+        ShownMethod("c1", 1, "channel.open"),
+        ShownMethod("c1", 1, "basic.ack", {"delivery_tag": 1, "multiple": True}),
+        ShownMethod("c1", 1, "basic.qos"),
     ]
     result = sent(wire.events, asked, "backstage")
     assert [event.method for event in result.hidden] == ["basic.reject"]
@@ -240,7 +240,7 @@ def test_a_rule_depends_on_what_is_hidden_where_the_verdict_could_be_another(wir
     """Publish and confirm: without its number the confirm could be for anything; its requeue bit matters to nobody."""
     wire.sends(m.ConfirmSelect(1)).receives(m.ConfirmSelectOk(1))
     wire.sends(m.ChannelFlow(1, True)).receives(m.ChannelFlowOk(1, True))
-    shown = [Shown("c1", 1, "confirm.select-ok", {}, 5), Shown("c1", 1, "channel.flow-ok", {}, 7)]
+    shown = [ShownMethod("c1", 1, "confirm.select-ok", {}, 5), ShownMethod("c1", 1, "channel.flow-ok", {}, 7)]
     profile = load("documented")
     assert seen(wire.events, compared(wire, *shown), profile, ["CNF-001"])["CNF-001"].status == SHOWN
     assert seen(wire.events, compared(wire, shown[1]), profile, ["CNF-001"])["CNF-001"].status == HIDDEN

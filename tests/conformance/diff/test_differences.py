@@ -10,7 +10,7 @@ import pytest
 
 import conformance
 from conformance.cli import main
-from conformance.diff.differences import KINDS, Change, Comparison, compare
+from conformance.diff.differences import KINDS, Comparison, VerdictChange, compare
 from conformance.outcome.results import RuleResult, to_json
 from tests.support.runs import case, results, rule
 
@@ -22,7 +22,7 @@ def between(before: list[RuleResult], after: list[RuleResult]) -> Comparison:
     return compare(results(OLD, before), results(NEW, after))
 
 
-def change(before: RuleResult, after: RuleResult) -> Change:
+def change(before: RuleResult, after: RuleResult) -> VerdictChange:
     (only,) = between([before], [after]).changes
     return only
 

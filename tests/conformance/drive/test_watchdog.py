@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from conformance.drive.watchdog import Overdue, alarm, standing_still
+from conformance.drive.watchdog import TimeIsOver, alarm, standing_still
 
 
 def wait_for_ever() -> None:
@@ -20,7 +20,7 @@ def wait_for_ever() -> None:
 
 
 def test_a_blocked_call_is_broken_off() -> None:
-    with pytest.raises(Overdue), alarm(0.05):
+    with pytest.raises(TimeIsOver), alarm(0.05):
         wait_for_ever()
 
 
@@ -34,14 +34,14 @@ def test_in_time_nothing_happens_and_nothing_is_left() -> None:
 
 def test_an_inner_alarm_leaves_the_outer_one_as_it_was() -> None:
     with alarm(60):
-        with pytest.raises(Overdue), alarm(0.05):
+        with pytest.raises(TimeIsOver), alarm(0.05):
             wait_for_ever()
         assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 60
 
 
 def test_an_inner_alarm_ends_no_later_than_the_outer() -> None:
     begin = time.monotonic()
-    with pytest.raises(Overdue), alarm(0.05), alarm(60):
+    with pytest.raises(TimeIsOver), alarm(0.05), alarm(60):
         wait_for_ever()
     assert time.monotonic() - begin < 30
 
@@ -57,14 +57,14 @@ def test_while_it_stands_still_its_time_does_not_pass() -> None:
 
 
 def test_after_it_stood_still_it_goes_off() -> None:
-    with pytest.raises(Overdue), alarm(0.05):
+    with pytest.raises(TimeIsOver), alarm(0.05):
         with standing_still():
             pass
         wait_for_ever()
 
 
 def test_nobody_takes_it_for_a_failure() -> None:
-    with pytest.raises(Overdue), alarm(0.05), contextlib.suppress(Exception):
+    with pytest.raises(TimeIsOver), alarm(0.05), contextlib.suppress(Exception):
         wait_for_ever()
 
 

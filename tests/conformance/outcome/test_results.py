@@ -18,7 +18,18 @@ from conformance.outcome import gate
 from conformance.outcome.assemble import Frame, build
 from conformance.outcome.bare import without_deviations
 from conformance.outcome.failing import COMMON, HABIT
-from conformance.outcome.ledger import Broker, Entry, Incident, Ledger, Step, Trouble, Witness, decode, encode, gist
+from conformance.outcome.ledger import (
+    Broker,
+    CheckEntry,
+    ExchangeStep,
+    Incident,
+    Ledger,
+    Trouble,
+    Witness,
+    decode,
+    encode,
+    gist,
+)
 from conformance.outcome.results import BadResults, Results, RuleResult, Selection, from_json, to_json
 
 SCHEMA = json.loads((Path(conformance.__file__).parent / "schemas" / "results.json").read_text())
@@ -42,19 +53,21 @@ FRAME = Frame(
     selection=Selection("may", "*", False),
     known=gate.Known(),
 )
-STEP = Step(1, ">", "c1", 1, "basic.ack 2 multiple", "basic.ack", "01ce", True)
+STEP = ExchangeStep(1, ">", "c1", 1, "basic.ack 2 multiple", "basic.ack", "01ce", True)
 
 
 def finding(rule: str = "ACK-002", observed: str = "tag 3 stays", *, certain: bool = True, at: int = 9) -> Finding:
     return Finding(rule, "h", at, "tags 1 to 3 are settled", observed, (4, at), certain)
 
 
-def entry(scene: str, **given: object) -> Entry:
-    base = Entry(scene, "classic", ("ACK-002",), BROKER, "rabbitmq-3.10", ("classic", "quorum"), histories=1, events=10)
+def entry(scene: str, **given: object) -> CheckEntry:
+    base = CheckEntry(
+        scene, "classic", ("ACK-002",), BROKER, "rabbitmq-3.10", ("classic", "quorum"), histories=1, events=10
+    )
     return replace(base, **given)  # type: ignore[arg-type]
 
 
-def ledger(*entries: Entry) -> Ledger:
+def ledger(*entries: CheckEntry) -> Ledger:
     made = Ledger()
     for number, one in enumerate(entries):
         assert made.take(f"{number} {one.scene}", [("conformance", encode(one))])
@@ -101,7 +114,7 @@ def test_what_another_broken_rule_explains_is_not_certain() -> None:
     assert verdicts(build(ledger(doubtful, proof), known))["ACK-001"] == "broken", "its consequences were known as well"
 
 
-def internal_errors(scenes: int) -> list[Entry]:
+def internal_errors(scenes: int) -> list[CheckEntry]:
     """ACK-002 is broken in the last scene, by an internal error that came in all; ERR-012 is broken in the first."""
     words, seen = (
         "connection.close 541 'no such file' after queue.declare",
@@ -124,7 +137,7 @@ def test_an_internal_error_that_is_no_finding_explains_nothing() -> None:
     assert verdicts(build(ledger(replace(scenes[0], witnesses=()), *scenes[1:]), FRAME))["ACK-002"] == "broken"
 
 
-def silent_ends(scenes: int) -> list[Entry]:
+def silent_ends(scenes: int) -> list[CheckEntry]:
     """In each of these scenes a connection ended over what was sent there, and the scene was lost."""
     witness = Witness(finding(observed="connection: it ends without connection.close"))
     return [
@@ -236,7 +249,7 @@ def test_verdicts_come_from_findings_and_coverage() -> None:
     ],
     ids=["here", "nowhere", "without the rule", "on another queue type"],
 )
-def test_an_entry_is_stale_only_where_its_circumstances_arose(checks: tuple[Entry, ...], stale: bool) -> None:
+def test_an_entry_is_stale_only_where_its_circumstances_arose(checks: tuple[CheckEntry, ...], stale: bool) -> None:
     known = Deviation("ACK-002", "stays", "a bug", "issue 1", "me", None, ("classic",), where="tag-taken")
     reasons = build(ledger(*checks), replace(FRAME, known=gate.Known((known,)))).gate.reasons
     assert any("is stale" in reason for reason in reasons) is stale

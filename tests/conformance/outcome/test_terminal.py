@@ -6,13 +6,13 @@ import re
 from dataclasses import replace
 
 from conformance.oracle.verdicts import why_not
-from conformance.outcome.ledger import Broker, Step, Trouble
+from conformance.outcome.ledger import Broker, ExchangeStep, Trouble
 from conformance.outcome.results import Case, Gate, Results, RuleResult, Selection
 from conformance.outcome.terminal import frames, summary
 
 
-def step(n: int, *, interest: bool = True) -> Step:
-    return Step(n, ">" if n % 2 else "<", "c1", 1, f"basic.ack {n}", "basic.ack", "00", interest)
+def step(n: int, *, interest: bool = True) -> ExchangeStep:
+    return ExchangeStep(n, ">" if n % 2 else "<", "c1", 1, f"basic.ack {n}", "basic.ack", "00", interest)
 
 
 def case(rule: str, observed: str, steps: int = 2) -> Case:
@@ -214,12 +214,12 @@ def test_a_long_exchange_is_cut_and_says_so() -> None:
 
 
 def test_a_run_of_like_frames_is_one_line() -> None:
-    run = [Step(n, ">", "c1", 1, f"basic.ack {n}", "basic.ack", "00", True, 40 + n) for n in range(34, 91)]
+    run = [ExchangeStep(n, ">", "c1", 1, f"basic.ack {n}", "basic.ack", "00", True, 40 + n) for n in range(34, 91)]
     assert frames(run) == ["  c1.1   →  basic.ack 34..90, 57 frames"]
 
 
 def test_the_failing_step_is_marked_and_shown_even_where_it_is_of_no_interest() -> None:
-    quiet = Step(3, "<", "c1", 1, "basic.cancel-ok c1", "basic.cancel-ok", "00", False, 43)
+    quiet = ExchangeStep(3, "<", "c1", 1, "basic.cancel-ok c1", "basic.cancel-ok", "00", False, 43)
     lines = frames([replace(step(1), seq=41), replace(step(2), seq=42), quiet], at=43)
     assert [line[0] for line in lines] == [" ", " ", "✕"]
     assert "basic.cancel-ok c1" in lines[-1]

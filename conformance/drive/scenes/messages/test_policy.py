@@ -80,7 +80,7 @@ def heeded(stage: Stage) -> None:
 
 
 @dataclass
-class Trial:
+class PolicyTrial:
     """A queue that one channel fills, and another empties."""
 
     stage: Stage
@@ -110,7 +110,7 @@ class Trial:
 @rule("POLICY-001", queue_types=CLASSIC)
 def test_queues_that_are_there(stage: Stage) -> None:
     """They take all that comes; then a policy limits each of them."""
-    trials = {most: Trial(stage, stage.queue()) for most in (0, 1, 5)}
+    trials = {most: PolicyTrial(stage, stage.queue()) for most in (0, 1, 5)}
     for most, trial in trials.items():
         trial.keeps(7)
         put(stage, only(trial.queue), {MOST: most})
@@ -127,7 +127,7 @@ def test_a_queue_that_is_declared_later(stage: Stage) -> None:
     put(stage, f"^({'|'.join(map(plain, names))})$", {MOST: 3})
     heeded(stage)
     for name in names:
-        Trial(stage, stage.queue(name=name, exclusive=name == names[1])).keeps(4, 8)
+        PolicyTrial(stage, stage.queue(name=name, exclusive=name == names[1])).keeps(4, 8)
 
 
 @rule("POLICY-003", queue_types=CLASSIC)
@@ -135,7 +135,7 @@ def test_a_queue_that_is_declared_later(stage: Stage) -> None:
 def test_where_a_pattern_matches(stage: Stage, matches: bool) -> None:
     """Names of several parts, and for each a pattern that matches somewhere, or nearly."""
     names = [fresh(stage) for _ in range(4 if matches else 3)]
-    trials = [Trial(stage, stage.queue(name=f"{name}.left.right")) for name in names]
+    trials = [PolicyTrial(stage, stage.queue(name=f"{name}.left.right")) for name in names]
     for pattern, name in zip(MATCHES if matches else MISSES, names, strict=True):
         put(stage, pattern.format(all=plain(name), end=plain(name[3:])), {MOST: 3})
     heeded(stage)
@@ -149,7 +149,7 @@ def test_where_a_pattern_matches(stage: Stage, matches: bool) -> None:
 def test_two_policies(stage: Stage, first: str, sets: str) -> None:
     """The one with the higher priority allows more; then it says nothing of the length. The other one may set all else
     that would lose messages."""
-    trial, names = Trial(stage, stage.queue()), {"low": fresh(stage), "high": fresh(stage)}
+    trial, names = PolicyTrial(stage, stage.queue()), {"low": fresh(stage), "high": fresh(stage)}
     kinds = "all" if "alternate-exchange" in LOWER[sets] else "queues"
     about = {"low": (LOWER[sets], HIGH + 3), "high": ({MOST: 6}, HIGH + 11)}
     for one in sorted(about, key=lambda one: one != first):
@@ -171,7 +171,7 @@ def test_what_a_policy_is_for(stage: Stage, kind: str) -> None:
     """It fits the name of a classic queue, and is for exchanges, or for quorum queues where that can be said."""
     if kind == "quorum_queues" and "quorum" not in stage.profile.queue_types:
         return
-    trial = Trial(stage, stage.queue())
+    trial = PolicyTrial(stage, stage.queue())
     try:
         put(stage, only(trial.queue), {MOST: 3}, apply_to=kind)
     except NotOffered:
@@ -183,7 +183,7 @@ def test_what_a_policy_is_for(stage: Stage, kind: str) -> None:
 @rule("POLICY-006", queue_types=CLASSIC)
 def test_another_virtual_host(stage: Stage) -> None:
     """It fits the name of a queue of this virtual host, and is in another."""
-    trial = Trial(stage, stage.queue())
+    trial = PolicyTrial(stage, stage.queue())
     if stage.around.admin is None:
         raise NotOffered("no management API was given, by which a virtual host could be made")
     put(stage, only(trial.queue), {MOST: 3}, vhost=stage.around.vhost(stage))
@@ -196,10 +196,10 @@ def test_another_virtual_host(stage: Stage) -> None:
 def test_the_smaller_limit(stage: Stage, argument: int, policy: int) -> None:
     """The one or the other is smaller, for lengths and for times to live."""
     lives = {min(argument, policy): SHORT, max(argument, policy): HOUR}
-    limited, dying = Trial(stage, stage.queue({ARGUMENT: argument})), None
+    limited, dying = PolicyTrial(stage, stage.queue({ARGUMENT: argument})), None
     put(stage, only(limited.queue), {MOST: policy})
     if stage.offers("x-message-ttl") and expires(stage):
-        dying = Trial(stage, stage.queue({"x-message-ttl": lives[argument]}))
+        dying = PolicyTrial(stage, stage.queue({"x-message-ttl": lives[argument]}))
         put(stage, only(dying.queue), {TTL: lives[policy]})
     heeded(stage)
     limited.keeps(8)
@@ -217,7 +217,7 @@ def expires(stage: Stage) -> bool:
 @pytest.mark.parametrize(("before", "after"), [(6, 3), (3, 6)], ids=["lowered", "raised"])
 def test_messages_wait_when_it_changes(stage: Stage, before: int, after: int) -> None:
     """The queue is full, and may hold less from then on, or more."""
-    trial = Trial(stage, stage.queue())
+    trial = PolicyTrial(stage, stage.queue())
     name = put(stage, only(trial.queue), {MOST: before})
     heeded(stage)
     trial.fill(8)
@@ -232,7 +232,7 @@ def test_messages_wait_when_it_changes(stage: Stage, before: int, after: int) ->
 @rule("POLICY-009", queue_types=CLASSIC)
 def test_it_is_removed(stage: Stage) -> None:
     """While messages wait, and what was dropped is gone."""
-    trial = Trial(stage, stage.queue())
+    trial = PolicyTrial(stage, stage.queue())
     name = put(stage, only(trial.queue), {MOST: 3})
     heeded(stage)
     trial.fill(5)
@@ -247,7 +247,7 @@ def test_it_is_removed(stage: Stage) -> None:
 @pytest.mark.parametrize(("user", "operator"), [(6, 3), (3, 6), (0, 3)], ids=["operator", "user", "argument"])
 def test_an_operator_has_a_policy(stage: Stage, user: int, operator: int) -> None:
     """It allows less than the user's, or more, or less than an argument."""
-    trial = Trial(stage, stage.queue({} if user else {ARGUMENT: 6}))
+    trial = PolicyTrial(stage, stage.queue({} if user else {ARGUMENT: 6}))
     if user:
         put(stage, only(trial.queue), {MOST: user})
     put(stage, only(trial.queue), {MOST: operator}, operator=True)
@@ -260,7 +260,7 @@ def test_messages_expire(stage: Stage) -> None:
     """After the time that the policy gives them."""
     if not expires(stage):
         return
-    trial = Trial(stage, stage.queue())
+    trial = PolicyTrial(stage, stage.queue())
     put(stage, only(trial.queue), {TTL: SHORT})
     heeded(stage)
     trial.fill(3)
@@ -271,7 +271,7 @@ def test_messages_expire(stage: Stage) -> None:
 def dies(stage: Stage, *queues: str) -> None:
     """A message of each is rejected."""
     for queue in queues:
-        trial = Trial(stage, queue)
+        trial = PolicyTrial(stage, queue)
         trial.fill(1)
         tag = stage.get(trial.taker, queue)
         if tag is not None:
@@ -392,7 +392,7 @@ def test_the_lease_changes(stage: Stage) -> None:
 @rule("POLICY-018", queue_types=CLASSIC)
 def test_a_policy_refuses(stage: Stage) -> None:
     """The queue is filled, and emptied, again and again."""
-    trial = Trial(stage, stage.queue())
+    trial = PolicyTrial(stage, stage.queue())
     put(stage, only(trial.queue), {MOST: 3, OVERFLOW: REJECT})
     heeded(stage)
     trial.keeps(5, 2, 4)
@@ -404,7 +404,7 @@ def test_a_policy_refuses(stage: Stage) -> None:
 )
 def test_what_a_full_queue_does_changes(stage: Stage, turns: tuple[str, str]) -> None:
     """While it is full; and back again. A policy that is removed leaves the queue its length, which is declared."""
-    trial, name = Trial(stage, stage.queue({ARGUMENT: 3})), fresh(stage)
+    trial, name = PolicyTrial(stage, stage.queue({ARGUMENT: 3})), fresh(stage)
     for overflow in (*turns, turns[0]):
         if overflow:
             put(stage, only(trial.queue), {MOST: 3, OVERFLOW: overflow}, name)
@@ -419,7 +419,7 @@ def test_what_a_full_queue_does_changes(stage: Stage, turns: tuple[str, str]) ->
 @pytest.mark.parametrize(("argument", "policy"), [(DROP, REJECT), (REJECT, DROP)], ids=["drops", "refuses"])
 def test_an_argument_says_what_a_full_queue_does(stage: Stage, argument: str, policy: str) -> None:
     """The policy says otherwise, and sets the length."""
-    trial = Trial(stage, stage.queue({DOES: argument}))
+    trial = PolicyTrial(stage, stage.queue({DOES: argument}))
     put(stage, only(trial.queue), {MOST: 3, OVERFLOW: policy})
     heeded(stage)
     trial.keeps(MANY)

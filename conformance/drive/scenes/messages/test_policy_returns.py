@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.drive.around import wait
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.messages.test_policy import SOON, Trial, heeded, only, put
+from conformance.drive.scenes.messages.test_policy import SOON, PolicyTrial, heeded, only, put
 from conformance.drive.stage import Stage
 
 MOST = 2
@@ -14,7 +14,7 @@ MOST = 2
 def test_a_policy_ends_the_returns(stage: Stage) -> None:
     """One message after another is rejected until it does not come any more, or comes too often. A quorum queue needs a
     moment to bring it again."""
-    trial = Trial(stage, stage.queue())
+    trial = PolicyTrial(stage, stage.queue())
     put(stage, only(trial.queue), {"delivery-limit": MOST})
     heeded(stage)
     for _ in range(2):

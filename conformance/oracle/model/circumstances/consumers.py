@@ -10,7 +10,7 @@ from conformance.oracle.model.circumstances import requesting
 from conformance.oracle.model.circumstances.endings import deadlines, unopened
 from conformance.oracle.model.circumstances.places import EVERYWHERE, Found, declared, life, on
 from conformance.oracle.model.circumstances.queues import nameless
-from conformance.oracle.model.connections.channels import CLOSED, Channel, Consumer
+from conformance.oracle.model.connections.channels import CLOSED, ChannelLife, Consumer
 from conformance.oracle.model.records import Delivery
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def consumed(model: Model, connection: Connection, event: Event) -> Found:
         yield f"queue {event.queue}", "priorities-under-channel-limit"
 
 
-def _consumers_of(model: Model, queue: str) -> list[tuple[Channel, Consumer]]:
+def _consumers_of(model: Model, queue: str) -> list[tuple[ChannelLife, Consumer]]:
     channels = [channel for connection in model.connections.values() for channel in connection.channels.values()]
     return [(channel, one) for channel in channels for one in channel.consumers.values() if one.queue == queue]
 
@@ -121,7 +121,7 @@ def _batches(returned: Iterable[Delivery]) -> Found:
             yield declared(queue), "batch-of-many"
 
 
-def _namesakes(channel: Channel, settled: Iterable[Delivery]) -> Found:
+def _namesakes(channel: ChannelLife, settled: Iterable[Delivery]) -> Found:
     for one in settled:
         heir = channel.consumers.get(one.consumer_tag or "")
         if heir is not None and one.consumer is not None and heir is not one.consumer and heir.queue == one.queue:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from conformance.history.events import METHOD, TO_BROKER, Event
 from conformance.oracle.model.circumstances.places import EVERYWHERE, Found, at_kill, declared, life, out
-from conformance.oracle.model.connections.channels import CLOSED, Channel
+from conformance.oracle.model.connections.channels import CLOSED, ChannelLife
 from conformance.oracle.model.connections.handshake import FRAME_MIN
 from conformance.oracle.model.records import OUT, WAITING, Delivery
 
@@ -75,7 +75,7 @@ def connection_closed(model: Model, connection: Connection, event: Event) -> Fou
         yield from _ends(channel, event)
 
 
-def _ends(channel: Channel, event: Event) -> Found:
+def _ends(channel: ChannelLife, event: Event) -> Found:
     if channel.state == CLOSED:
         return
     if channel.may_buffer() and (channel.unproven or _unapplied(channel, event)):
@@ -84,7 +84,7 @@ def _ends(channel: Channel, event: Event) -> Found:
         yield life(channel), "publish-before-end"
 
 
-def _unapplied(channel: Channel, event: Event) -> bool:
+def _unapplied(channel: ChannelLife, event: Event) -> bool:
     """May its last settlement not have reached the queue? What the channel answers does not show that it has; the
     confirm of a later publish does."""
     last = channel.last_single
@@ -97,7 +97,7 @@ def unopened(model: Model, connection: Connection, event: Event) -> Found:
         yield f"connection {connection.name}", "unopened-work"
 
 
-def deadlines(model: Model, channel: Channel) -> Found:
+def deadlines(model: Model, channel: ChannelLife) -> Found:
     """Something ends here, maybe because its time was over: what else on its queues has a deadline?"""
     if not model.settings.timed:
         return

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from conformance.history.events import TO_BROKER, Event
-from conformance.oracle.model.connections.channels import Channel
+from conformance.oracle.model.connections.channels import ChannelLife
 from conformance.oracle.topology import Asked
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ LONG = 150
 """A refusal that names so much of a queue is about as long as a short string can be."""
 
 
-def arisen(model: Model, event: Event) -> Iterator[tuple[Channel, str]]:
+def arisen(model: Model, event: Event) -> Iterator[tuple[ChannelLife, str]]:
     """Those that this method of a client completes."""
     connection = model.connections.get(event.connection) if event.direction == TO_BROKER else None
     channel = connection.channels.get(event.channel) if connection is not None else None

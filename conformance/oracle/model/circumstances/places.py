@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from conformance.oracle.model.connections.channels import Channel
-from conformance.oracle.model.facts import Overdue
+from conformance.oracle.model.connections.channels import ChannelLife
+from conformance.oracle.model.facts import TimeoutOverdue
 from conformance.oracle.model.records import Copy, Delivery
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ Found = Iterator[tuple[str, str]]
 def places_of(fact: Any) -> Iterator[str]:
     """Where a fact is, the narrowest first: its delivery, its channels, queues and connections."""
     channels = [one for one in (getattr(fact, "channel", None), *_channels(fact)) if one is not None]
-    if isinstance(fact, Overdue):
+    if isinstance(fact, TimeoutOverdue):
         yield out(fact.delivery)
     for channel in channels:
         yield life(channel)
@@ -48,7 +48,7 @@ def _queues(fact: Any) -> Iterator[Queue | None]:
         yield copy.queue
 
 
-def _channels(fact: Any) -> Iterator[Channel | None]:
+def _channels(fact: Any) -> Iterator[ChannelLife | None]:
     """Those that had to do with the messages of a fact before."""
     for one in _copies(fact):
         yield one.publisher
@@ -78,11 +78,11 @@ def out(delivery: Delivery) -> str:
     return f"delivery {delivery.tag} on {life(delivery.channel)}"
 
 
-def on(channel: Channel, name: str) -> Found:
+def on(channel: ChannelLife, name: str) -> Found:
     """What may cost the channel, or its connection."""
     yield life(channel), name
     yield f"connection {channel.connection.name}", name
 
 
-def life(channel: Channel) -> str:
+def life(channel: ChannelLife) -> str:
     return f"channel {channel.connection.name} {channel.number} {channel.opened}"

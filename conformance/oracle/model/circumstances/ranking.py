@@ -11,14 +11,14 @@ from conformance.oracle.model.circumstances.places import EVERYWHERE, Found
 from conformance.oracle.topology import Message, route
 
 if TYPE_CHECKING:
-    from conformance.oracle.model.connections.channels import Channel
+    from conformance.oracle.model.connections.channels import ChannelLife
     from conformance.oracle.model.model import Model
 
 PRIORITY = re.compile(r'"priority": (\d+)')
 DEAD, LEVELS, TTL = "x-dead-letter-exchange", "x-max-priority", "x-message-ttl"
 
 
-def published(model: Model, channel: Channel, event: Event) -> Found:
+def published(model: Model, channel: ChannelLife, event: Event) -> Found:
     """What takes it out of a queue with priorities may be any connection."""
     queue = model.queues.get(event.routing_key or "") if not event.exchange else None
     if queue is not None and '"expiration"' in event.arguments:
@@ -36,13 +36,13 @@ def published(model: Model, channel: Channel, event: Event) -> Found:
         yield EVERYWHERE, "priority-above-maximum"
 
 
-def _has_no_time(model: Model, channel: Channel, event: Event) -> bool:
+def _has_no_time(model: Model, channel: ChannelLife, event: Event) -> bool:
     """By itself, or because its queue gives it none."""
     queue = model.topology.queue(channel.connection.vhost, event.routing_key or "")
     return '"expiration": "0"' in event.arguments or (queue is not None and queue.arguments.get(TTL) == 0)
 
 
-def _levels(model: Model, channel: Channel, event: Event) -> Iterator[int]:
+def _levels(model: Model, channel: ChannelLife, event: Event) -> Iterator[int]:
     """The highest priority of each queue to which it goes; of any, if it may go on from there as a dead letter."""
     way = route(model.topology, channel, event.exchange or "", Message(event.routing_key or "", event.arguments))
     queues = [] if isinstance(way, str) else list(way)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from conformance.oracle.model.consumers.cancelling import Ended
     from conformance.oracle.model.consumers.timeouts import Levels
     from conformance.oracle.model.queues.queue import Queue
-    from conformance.oracle.topology import Change
+    from conformance.oracle.topology import TopologyChange
 
 OPENING, OPEN, FAILING, CLOSING, CLOSED = "opening", "open", "failing", "closing", "closed"
 STARTING, LIVE, CANCELLING, GIVEN_UP, TIMED = "starting", "live", "cancelling", "given up", "timed out"
@@ -106,7 +106,7 @@ class Consumer:
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class Select:
+class ConfirmRequest:
     """One confirm.select, and how many publishes in confirm mode came before it."""
 
     seq: int
@@ -117,7 +117,7 @@ class Select:
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class Channel:
+class ChannelLife:
     """One life of a channel number."""
 
     connection: Connection
@@ -126,7 +126,7 @@ class Channel:
     state: str = OPENING
     adopted: bool = False
     """It was open before the history began: its past is not known."""
-    previous: Channel | None = None
+    previous: ChannelLife | None = None
     former_tag: int = 0
     """The highest tag that any former life of the number has had."""
     former_published: int = 0
@@ -166,7 +166,7 @@ class Channel:
     """Consumers of which it is not yet proven that their queue knows them."""
     silent: list[Consumer] = field(default_factory=list)
     """Consumers that were cancelled without answer, and may still be there."""
-    untold: list[Change] = field(default_factory=list)
+    untold: list[TopologyChange] = field(default_factory=list)
     """What was changed with nowait, and may not be done yet."""
     risk: int = 0
     """The last request that fails the channel if its queue is deleted before; until an answer shows that it did not."""
@@ -201,7 +201,7 @@ class Channel:
     """It has confirmed again what went to one queue, or not once for each of several."""
     forgiven: int = 0
     """Nothing is claimed about the numbers up to this one any more."""
-    selects: list[Select] = field(default_factory=list)
+    selects: list[ConfirmRequest] = field(default_factory=list)
     """Each confirm.select."""
     uncounted: int = 0
     """Publishes in confirm mode that came after a mistake."""

@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING
 from conformance.history.events import Event
 from conformance.oracle import topology
 from conformance.oracle.model.connections import endings, opening
-from conformance.oracle.model.connections.channels import CLOSED, CLOSING, FAILING, Channel
+from conformance.oracle.model.connections.channels import CLOSED, CLOSING, FAILING, ChannelLife
 from conformance.oracle.model.connections.connection import Connection
 from conformance.oracle.model.consumers import timeouts
 from conformance.oracle.model.doubts import overtaking
 from conformance.oracle.model.facts import (
     AfterClose,
     ChannelInsteadOfConnection,
+    ChannelRefused,
     ClosedUnasked,
     ConnectionFailed,
     Fact,
     Faulted,
-    Refused,
 )
 from conformance.oracle.model.publishing import rerouting
 from conformance.oracle.model.records import ClientError, Settlement
@@ -74,7 +74,7 @@ def close_channel(model: Model, connection: Connection, event: Event) -> Facts:
         and (ids in SETTLES or ids not in channel.sent)
         and not earlier(channel, event)
     ):
-        yield Refused(event, channel, channel.settlement_error)
+        yield ChannelRefused(event, channel, channel.settlement_error)
         if _may_mean_another(channel, channel.settlement_error.settlement):
             endings.shake(channel)
         connection.refusals, connection.refused = event.seq, channel.settlement_error
@@ -100,7 +100,7 @@ def _is_about(event: Event, hard: ClientError) -> bool:
     return by_code or ids_of(event) == (hard.class_id, hard.method_id)
 
 
-def _before(channel: Channel, event: Event) -> bool:
+def _before(channel: ChannelLife, event: Event) -> bool:
     """Does the close name what was sent before the mistake, and may have failed as well? That is a request without an
     answer, or a publish to an exchange that may not have been there."""
     error, ids = channel.method_error, ids_of(event)
@@ -112,7 +112,7 @@ def _before(channel: Channel, event: Event) -> bool:
     return (error.class_id, error.method_id) != ids and any(seq < error.seq for seq in named)
 
 
-def _not_found(model: Model, channel: Channel, event: Event) -> None:
+def _not_found(model: Model, channel: ChannelLife, event: Event) -> None:
     """What the only declaration under way has looked for is not there."""
     if model.open or event.args.get("reply_code") != NOT_FOUND:
         return
@@ -121,7 +121,7 @@ def _not_found(model: Model, channel: Channel, event: Event) -> None:
         topology.not_found(model.topology, channel.connection.vhost, named[0].change, event.time_ns)
 
 
-def _as_expected(model: Model, channel: Channel, event: Event, error: ClientError) -> None:
+def _as_expected(model: Model, channel: ChannelLife, event: Event, error: ClientError) -> None:
     """What the only declaration that may be meant has looked for has gone by itself, as it should; what a refused
     deletion has named stays."""
     ids = ids_of(event)
@@ -134,7 +134,7 @@ def _as_expected(model: Model, channel: Channel, event: Event, error: ClientErro
         topology.missed(model.topology, channel, name, error.seq, event.time_ns, queue=ids == DECLARES[0])
 
 
-def earlier(channel: Channel, event: Event) -> bool:
+def earlier(channel: ChannelLife, event: Event) -> bool:
     """Does this close name a settlement that had to be accepted, and not the later one that had to be refused: its
     method, and its tag where the text has one?"""
     assert channel.settlement_error is not None
@@ -147,13 +147,13 @@ def earlier(channel: Channel, event: Event) -> bool:
     return any(one.method_id == ids[1] and (named is None or one.tag == int(named[1])) for one in channel.unproven)
 
 
-def _may_mean_another(channel: Channel, error: Settlement) -> bool:
+def _may_mean_another(channel: ChannelLife, error: Settlement) -> bool:
     """Was the same method sent with the same tag before? Then what came in between may have been discarded, too."""
     said = error.method, error.tag
     return any((one.method, one.tag) == said and one.seq < error.seq for one in channel.unproven)
 
 
-def suspect(channel: Channel, event: Event) -> Settlement | None:
+def suspect(channel: ChannelLife, event: Event) -> Settlement | None:
     """The settlement that this close complains of, among those not yet known to be accepted."""
     unproven = channel.unproven
     if not unproven:
@@ -171,7 +171,7 @@ def suspect(channel: Channel, event: Event) -> Settlement | None:
     return (fitting or list(unproven))[-1]
 
 
-def _bereft(channel: Channel) -> bool:
+def _bereft(channel: ChannelLife) -> bool:
     """Has a consumer of the channel lost its queue? Then a close that names no method may be about that."""
     return any(consumer.source.deleted for consumer in channel.consumers.values())
 

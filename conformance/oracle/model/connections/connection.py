@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from conformance.oracle.model.connections.blocking import Blocking
-from conformance.oracle.model.connections.channels import CLOSED, OPEN, Channel
+from conformance.oracle.model.connections.channels import CLOSED, OPEN, ChannelLife
 from conformance.oracle.model.connections.handshake import Handshake
 from conformance.oracle.model.records import ClientError, SettlementError
 
@@ -18,8 +18,8 @@ class Connection:
     vhost: str = "/"
     user: str = ""
     """Who is logged in, where the login tells."""
-    channels: dict[int, Channel] = field(default_factory=dict)
-    failed: dict[int, Channel] = field(default_factory=dict)
+    channels: dict[int, ChannelLife] = field(default_factory=dict)
+    failed: dict[int, ChannelLife] = field(default_factory=dict)
     """Closed by the broker: late frames of these may come until their number is open again."""
     whole: bool = False
     """Seen from its beginning; otherwise channels are taken as open when they are first met."""
@@ -80,15 +80,15 @@ class Connection:
     looked_at: int = 0
     """The same before those that were read in one go with it: whatever had come by then was read by then."""
 
-    def channel(self, number: int) -> Channel | None:
+    def channel(self, number: int) -> ChannelLife | None:
         """The current life of this channel number."""
         return self.channels.get(number)
 
-    def met(self, number: int, seq: int) -> Channel | None:
+    def met(self, number: int, seq: int) -> ChannelLife | None:
         """The channel that a frame belongs to; adopted if it was open before the history began."""
         channel = self.channels.get(number)
         if channel is None and not self.whole:
-            channel = Channel(self, number, seq, state=OPEN, adopted=True)
+            channel = ChannelLife(self, number, seq, state=OPEN, adopted=True)
             self.channels[number] = channel
         return channel
 
@@ -100,5 +100,5 @@ class Connection:
         """Did the client err after its own close? Then that close need not be answered."""
         return self.error is not None and 0 < self.closing < self.error.seq
 
-    def open_channels(self) -> list[Channel]:
+    def open_channels(self) -> list[ChannelLife]:
         return [channel for channel in self.channels.values() if channel.state != CLOSED]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from conformance.oracle.model.connections.channels import CANCELLING, FAILING, NEVER, OPEN, Channel
+from conformance.oracle.model.connections.channels import CANCELLING, FAILING, NEVER, OPEN, ChannelLife
 from conformance.oracle.model.consumers import taking
 from conformance.oracle.model.doubts import races
 from conformance.oracle.model.queues.queue import Queue
@@ -30,7 +30,7 @@ LOSERS = 8
 """This many are told apart; judges want to know whether there is one, or several."""
 
 
-def release(channel: Channel, at: int) -> None:
+def release(channel: ChannelLife, at: int) -> None:
     """The client has sent what ends the channel, or learned that it has ended."""
     for delivery in channel.unacked.values():
         delivery.orphan = orphaned(delivery)
@@ -75,7 +75,7 @@ def orphaned(delivery: Delivery) -> bool:
     )
 
 
-def receivers(channel: Channel) -> Iterator[tuple[Queue, PotentialReceiver]]:
+def receivers(channel: ChannelLife) -> Iterator[tuple[Queue, PotentialReceiver]]:
     """Everything on the channel that may be taking messages."""
     for consumer in channel.consumers.values():
         yield consumer.source, consumer.receiver
@@ -84,7 +84,7 @@ def receivers(channel: Channel) -> Iterator[tuple[Queue, PotentialReceiver]]:
             yield request.source, request.receiver
 
 
-def end_receivers(channel: Channel, at: int) -> None:
+def end_receivers(channel: ChannelLife, at: int) -> None:
     """An answer shows that the channel has ended: where the profile says so, its receivers have too."""
     races.end(channel, at)
     for queue, receiver in receivers(channel):
@@ -92,20 +92,20 @@ def end_receivers(channel: Channel, at: int) -> None:
             taking.end(queue, receiver, at, blind=True)
 
 
-def part(channel: Channel, at_ns: int) -> None:
+def part(channel: ChannelLife, at_ns: int) -> None:
     """The broker agrees to the end of the channel, which its client has asked for: its consumers are no more."""
     for consumer in channel.consumers.values():
         consumer.source.part(at_ns)
 
 
-def fall(channel: Channel, at_ns: int) -> None:
+def fall(channel: ChannelLife, at_ns: int) -> None:
     """The broker has closed the channel: its consumers end with it, as soon as their queues hear of that."""
     for consumer in channel.consumers.values():
         consumer.source.fallen += 1
         consumer.source.parted_ns = at_ns
 
 
-def prove_release(channel: Channel, at: int) -> None:
+def prove_release(channel: ChannelLife, at: int) -> None:
     """Close-ok: what the channel held is back, where the profile lets us conclude that."""
     for copy in channel.released:
         sync = copy.queue.semantics.closeok_sync
@@ -118,7 +118,7 @@ def prove_release(channel: Channel, at: int) -> None:
             copy.proof = at
 
 
-def _doubt_unconfirmed(channel: Channel) -> None:
+def _doubt_unconfirmed(channel: ChannelLife) -> None:
     """Publishes that nothing has proven yet may be lost with the channel, where the profile says so; and those that
     wait for an answer, which may be a refusal that nobody hears any more."""
     for publication in channel.unconfirmed.values():
@@ -136,7 +136,7 @@ def _doubt_unconfirmed(channel: Channel) -> None:
                 copy.queue.unsettle(copy, indeterminate=False)
 
 
-def shake(channel: Channel) -> None:
+def shake(channel: ChannelLife) -> None:
     """The channel ended for a reason that we do not know: what it did since its last answer may have had no effect."""
     committing = [(one.settlement, one) for request in channel.pending() for one in request.settled]
     unproven = [(settlement, one) for settlement in channel.unproven for one in settlement.covered]
@@ -157,7 +157,7 @@ def shake(channel: Channel) -> None:
                 copy.entry = RELEASED
 
 
-def blur(channel: Channel) -> None:
+def blur(channel: ChannelLife) -> None:
     """From now on anything may have happened to what the channel holds and does."""
     channel.indeterminate = True
     for queue, receiver in receivers(channel):
@@ -167,14 +167,14 @@ def blur(channel: Channel) -> None:
         delivery.copy.queue.unsettle(delivery.copy, indeterminate=True)
 
 
-def haunt(channel: Channel) -> None:
+def haunt(channel: ChannelLife) -> None:
     """Former lives of its number live on in it, with all that they were told: nobody knows what it does any more."""
     channel.haunted, channel.forgiven = True, NEVER
     channel.unconfirmed.clear()
     blur(channel)
 
 
-def overlook(channel: Channel) -> None:
+def overlook(channel: ChannelLife) -> None:
     """The broker let a mistake pass: the channel lives on, and nobody knows what it did."""
     channel.settlement_error, channel.method_error, channel.indeterminate = None, None, True
     channel.let_pass = True
@@ -185,7 +185,7 @@ def overlook(channel: Channel) -> None:
         copy.queue.unsettle(copy, indeterminate=True)
 
 
-def clear(channel: Channel, at: int) -> None:
+def clear(channel: ChannelLife, at: int) -> None:
     """An answer shows that the channel lives. What it held remains uncertain, what it does is not."""
     if channel.haunted:
         return

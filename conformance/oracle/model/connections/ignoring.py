@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
 from conformance.oracle.model.connections import requests
-from conformance.oracle.model.connections.channels import Channel
+from conformance.oracle.model.connections.channels import ChannelLife
 from conformance.oracle.model.connections.connection import Connection
 from conformance.oracle.model.consumers import settling, taking
 from conformance.oracle.model.consumers.settling import SETTLING
 from conformance.oracle.model.queues import dropping
 from conformance.oracle.model.records import VOID, ClientError, Copy, PotentialReceiver
-from conformance.oracle.topology import Change
+from conformance.oracle.topology import TopologyChange
 
 if TYPE_CHECKING:
     from conformance.oracle.model.model import Model
     from conformance.oracle.model.queues.queue import Queue
 
 
-def unopened(model: Model, connection: Connection, channel: Channel | None, event: Event) -> None:
+def unopened(model: Model, connection: Connection, channel: ChannelLife | None, event: Event) -> None:
     """A method on a channel that is not open costs the connection, unless the number was in use just before.
 
     A broker may still be winding up the channel that was closed, and discard what comes for it. One that takes no
@@ -33,7 +33,7 @@ def unopened(model: Model, connection: Connection, channel: Channel | None, even
     """
     queue = model.queues.get(event.queue or "")
     if queue is not None and event.method in _MAY_HAPPEN:
-        _MAY_HAPPEN[event.method](queue, channel or Channel(connection, event.channel, event.seq), event)
+        _MAY_HAPPEN[event.method](queue, channel or ChannelLife(connection, event.channel, event.seq), event)
     if channel is not None:
         channel.indeterminate = True
         connection.misused = event.seq
@@ -51,7 +51,7 @@ def unopened(model: Model, connection: Connection, channel: Channel | None, even
     )
 
 
-def ignored(model: Model, channel: Channel, event: Event) -> None:
+def ignored(model: Model, channel: ChannelLife, event: Event) -> None:
     """A method on a channel that has failed, or is being closed."""
     if event.method == "basic.publish":
         channel.uncounted += channel.confirm
@@ -70,26 +70,26 @@ def ignored(model: Model, channel: Channel, event: Event) -> None:
         requests.request(channel, event, ignored=True)
 
 
-def _may_delete(queue: Queue, channel: Channel, event: Event) -> None:
+def _may_delete(queue: Queue, channel: ChannelLife, event: Event) -> None:
     queue.doubt()
     dropping.disinherit(queue)
     queue.deleted = event.seq
-    queue.deletion = queue.deletion or Change(channel, event.seq)
+    queue.deletion = queue.deletion or TopologyChange(channel, event.seq)
 
 
-def _may_purge(queue: Queue, channel: Channel, event: Event) -> None:
+def _may_purge(queue: Queue, channel: ChannelLife, event: Event) -> None:
     queue.doubt()
     queue.purged = event.seq
 
 
-def _may_take(queue: Queue, channel: Channel, event: Event) -> None:
+def _may_take(queue: Queue, channel: ChannelLife, event: Event) -> None:
     receiver = taking.begin(
         queue, PotentialReceiver(event.seq, "no_ack" in event.flags, get=event.method == "basic.get")
     )
     taking.lose(queue, receiver)
 
 
-_MAY_HAPPEN: dict[str, Callable[[Queue, Channel, Event], None]] = {
+_MAY_HAPPEN: dict[str, Callable[[Queue, ChannelLife, Event], None]] = {
     "queue.delete": _may_delete,
     "queue.purge": _may_purge,
     "basic.consume": _may_take,

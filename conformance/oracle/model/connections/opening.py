@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from conformance.history.events import Event
 from conformance.oracle.model.connections import endings, requests
-from conformance.oracle.model.connections.channels import CLOSED, CLOSING, FAILING, OPEN, OPENING, Channel
+from conformance.oracle.model.connections.channels import CLOSED, CLOSING, FAILING, OPEN, OPENING, ChannelLife
 from conformance.oracle.model.connections.connection import Connection
 from conformance.oracle.model.records import ClientError
 
@@ -34,14 +34,14 @@ def apply(connection: Connection, event: Event) -> None:
             connection.failed[event.channel] = former
     if _too_many(connection, event):
         return
-    channel = Channel(connection, event.channel, event.seq, previous=former)
+    channel = ChannelLife(connection, event.channel, event.seq, previous=former)
     if former is not None:
         _inherit(channel, former)
     connection.channels[event.channel] = channel
     requests.request(channel, event)
 
 
-def _inherit(channel: Channel, former: Channel) -> None:
+def _inherit(channel: ChannelLife, former: ChannelLife) -> None:
     """What is told of all former lives of the number."""
     channel.former_tag = max(former.last_tag, former.former_tag)
     counted = former.published + (former.plain if former.former_confirm else 0)
@@ -53,7 +53,7 @@ def _inherit(channel: Channel, former: Channel) -> None:
         endings.haunt(channel)
 
 
-def _again(connection: Connection, channel: Channel, event: Event) -> None:
+def _again(connection: Connection, channel: ChannelLife, event: Event) -> None:
     """The channel is open, as far as the client knows; it may be that the broker has closed it by then."""
     certain = channel.state == OPEN and _plain(channel) and not connection.overheard
     what = "channel.open of an open channel"
@@ -62,7 +62,7 @@ def _again(connection: Connection, channel: Channel, event: Event) -> None:
     requests.fail_connection(connection, error)
 
 
-def _plain(channel: Channel) -> bool:
+def _plain(channel: ChannelLife) -> bool:
     return not (channel.indeterminate or channel.settlement_error or channel.method_error)
 
 
@@ -86,7 +86,7 @@ def _too_many(connection: Connection, event: Event) -> bool:
     return False
 
 
-def _counts(channel: Channel) -> bool:
+def _counts(channel: ChannelLife) -> bool:
     """May the broker count it?"""
     return channel.state in (OPEN, OPENING, FAILING) or channel.discarding
 

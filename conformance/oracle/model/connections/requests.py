@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.history.events import Event
 from conformance.oracle.model.connections import endings
-from conformance.oracle.model.connections.channels import FAILING, Channel
+from conformance.oracle.model.connections.channels import FAILING, ChannelLife
 from conformance.oracle.model.connections.connection import Connection
 from conformance.oracle.model.doubts.overtaking import names_in
 from conformance.oracle.model.records import ClientError, Request, Settlement, SettlementError
@@ -32,7 +32,7 @@ def _tag_in(event: Event) -> str:
     return event.consumer_tag or "" if event.method in ("basic.consume", "basic.cancel") else ""
 
 
-def request(channel: Channel, event: Event, *, ignored: bool = False) -> Request | None:
+def request(channel: ChannelLife, event: Event, *, ignored: bool = False) -> Request | None:
     """Expects the answer to this method, where it has one; an ignored one must not be answered."""
     if event.method in ASYNCHRONOUS or "no_wait" in event.flags:
         return None
@@ -49,7 +49,7 @@ def fail_connection(connection: Connection, error: ClientError) -> None:
             endings.blur(channel)
 
 
-def claim(channel: Channel, event: Event, rules: tuple[str, ...], earlier: int) -> None:
+def claim(channel: ChannelLife, event: Event, rules: tuple[str, ...], earlier: int) -> None:
     """By these rules the broker must carry out the method that was just sent. A close that names it may mean the same
     method before, where that was sent with nowait and is not handled yet: then nothing is claimed."""
     pending = channel.requests.get((event.method, _tag_in(event)))
@@ -60,7 +60,7 @@ def claim(channel: Channel, event: Event, rules: tuple[str, ...], earlier: int) 
 
 
 def fail_channel(
-    channel: Channel,
+    channel: ChannelLife,
     event: Event,
     rule: str,
     code: int,

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 from conformance.history.events import Event
 from conformance.oracle.model import memory
 from conformance.oracle.model.connections import endings
-from conformance.oracle.model.connections.channels import CANCELLING, LIVE, TIMED, Channel, Consumer
+from conformance.oracle.model.connections.channels import CANCELLING, LIVE, TIMED, ChannelLife, Consumer
 from conformance.oracle.model.connections.connection import Connection
 from conformance.oracle.model.consumers import taking
-from conformance.oracle.model.facts import Bereft, Fact, Notified, Rested
+from conformance.oracle.model.facts import ConsumerEndProven, Fact, Notified, UnnotifiedConsumer
 from conformance.oracle.model.records import Request
-from conformance.oracle.topology import Change
+from conformance.oracle.topology import TopologyChange
 
 if TYPE_CHECKING:
     from conformance.oracle.model.queues.queue import Queue
@@ -70,7 +70,7 @@ def capability(properties: object, name: str = NOTICE) -> bool:
 # -- what the client asks for
 
 
-def started(channel: Channel, consumer: Consumer, request: Request | None) -> None:
+def started(channel: ChannelLife, consumer: Consumer, request: Request | None) -> None:
     """basic.consume was sent."""
     channel.joining.append(consumer)
     if request is None:
@@ -85,7 +85,7 @@ def started(channel: Channel, consumer: Consumer, request: Request | None) -> No
         request.rule = "ERR-007"
 
 
-def cancel(channel: Channel, tag: str, event: Event, request: Request | None) -> None:
+def cancel(channel: ChannelLife, tag: str, event: Event, request: Request | None) -> None:
     """basic.cancel was sent; `request` is None where it wants no answer."""
     consumer = channel.consumers.get(tag)
     if request is not None:
@@ -101,7 +101,7 @@ def cancel(channel: Channel, tag: str, event: Event, request: Request | None) ->
         taking.lose(consumer.source, consumer.receiver)
 
 
-def _rule_of(channel: Channel, tag: str) -> str:
+def _rule_of(channel: ChannelLife, tag: str) -> str:
     """The rule by which this cancel is answered."""
     consumer = channel.consumers.get(tag)
     if consumer is None:
@@ -117,7 +117,7 @@ def _rule_of(channel: Channel, tag: str) -> str:
     return "CAN-006" if told else "CAN-008"
 
 
-def delete(connections: Iterable[Connection], queue: Queue, deletion: Change) -> None:
+def delete(connections: Iterable[Connection], queue: Queue, deletion: TopologyChange) -> None:
     """The deletion of a queue was sent: it crosses the cancels that are under way, and may fail who asks for it."""
     for connection in connections:
         for channel in connection.channels.values():
@@ -131,7 +131,7 @@ def delete(connections: Iterable[Connection], queue: Queue, deletion: Change) ->
                     endings.blur(channel)
 
 
-def contested(channel: Channel, tag: str) -> bool:
+def contested(channel: ChannelLife, tag: str) -> bool:
     """May this tag stand for a consumer whose cancel is still under way, beside the one that has it now?"""
     if not (channel.requests or channel.silent):
         return False
@@ -157,7 +157,7 @@ def established(consumer: Consumer, event: Event) -> None:
     consumer.established = consumer.established or event.seq
 
 
-def answered(channel: Channel, event: Event, request: Request) -> None:
+def answered(channel: ChannelLife, event: Event, request: Request) -> None:
     """cancel-ok"""
     consumer = channel.consumers.get(request.consumer_tag)
     if consumer is None or consumer.state != CANCELLING or consumer.receiver.start > request.seq:
@@ -167,7 +167,7 @@ def answered(channel: Channel, event: Event, request: Request) -> None:
         taking.end(consumer.source, consumer.receiver, event.seq, blind=False)
 
 
-def end(channel: Channel, consumer: Consumer, how: str, event: Event) -> None:
+def end(channel: ChannelLife, consumer: Consumer, how: str, event: Event) -> None:
     """The consumer is no more, and its client knows."""
     tag, at = consumer.tag, event.seq
     if channel.consumers.get(tag) is consumer:
@@ -182,7 +182,7 @@ def end(channel: Channel, consumer: Consumer, how: str, event: Event) -> None:
         consumer.source.left[how] = at
 
 
-def notified(channel: Channel, event: Event) -> Iterator[Fact]:
+def notified(channel: ChannelLife, event: Event) -> Iterator[Fact]:
     """The broker's own basic.cancel."""
     tag = event.consumer_tag or ""
     consumer, ended = channel.consumers.get(tag), channel.ended.get(tag)
@@ -205,7 +205,7 @@ def notified(channel: Channel, event: Event) -> Iterator[Fact]:
         _timed_out(channel, consumer)
 
 
-def _former(channel: Channel, tag: str, consumer: Consumer | None, at: int) -> Ended | None:
+def _former(channel: ChannelLife, tag: str, consumer: Consumer | None, at: int) -> Ended | None:
     """The owner of the tag before this one, whose cancel is under way and whose queue is gone: it may be told of that
     until its cancel is handled."""
     for one in channel.silent:
@@ -225,7 +225,7 @@ def _late(ended: Ended, consumer: Consumer | None) -> bool:
     return consumer is None or (ended.source.deleted > 0 and not ended.noticed and not consumer.source.deleted)
 
 
-def _timed_out(channel: Channel, consumer: Consumer) -> None:
+def _timed_out(channel: ChannelLife, consumer: Consumer) -> None:
     """The broker ends a consumer whose queue is there, for reasons that we cannot tell: what it holds may go back."""
     consumer.state = CANCELLING
     taking.lose(consumer.source, consumer.receiver)
@@ -235,7 +235,7 @@ def _timed_out(channel: Channel, consumer: Consumer) -> None:
             consumer.source.unsettle(delivery.copy, indeterminate=True)
 
 
-def rest(channel: Channel, sent: int, event: Event) -> Iterator[Fact]:
+def rest(channel: ChannelLife, sent: int, event: Event) -> Iterator[Fact]:
     """An answer to what was sent then: who has begun or ended by now?"""
     if channel.joining:
         for consumer in channel.joining:
@@ -252,14 +252,14 @@ def rest(channel: Channel, sent: int, event: Event) -> Iterator[Fact]:
                 taking.end(consumer.source, consumer.receiver, event.seq, blind=False)
     for ended in [one for one in channel.unrested if one.at < sent]:
         channel.unrested.remove(ended)
-        yield Rested(event, channel, ended)
+        yield ConsumerEndProven(event, channel, ended)
     if channel.connection.notices is False:
         yield from _bereft(channel, sent, event)
 
 
-def _bereft(channel: Channel, sent: int, event: Event) -> Iterator[Fact]:
+def _bereft(channel: ChannelLife, sent: int, event: Event) -> Iterator[Fact]:
     for consumer in channel.consumers.values():
         deletion = consumer.source.deletion
         if deletion is not None and 0 < deletion.known < sent and not consumer.bereft:
-            yield Bereft(event, channel, consumer)
+            yield UnnotifiedConsumer(event, channel, consumer)
             consumer.bereft = True

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 from conformance.history.events import Event
 from conformance.oracle import topology
 from conformance.oracle.model.connections import endings, requests
-from conformance.oracle.model.connections.channels import CANCELLING, LIVE, STARTING, TIMED, Channel, Consumer
+from conformance.oracle.model.connections.channels import CANCELLING, LIVE, STARTING, TIMED, ChannelLife, Consumer
 from conformance.oracle.model.consumers import cancelling, settling, taking, timeouts, windows
 from conformance.oracle.model.doubts import races
 from conformance.oracle.model.queues import counts
 from conformance.oracle.model.records import RECOVERED, ClientError, Delivery, PotentialReceiver, Settlement
-from conformance.oracle.topology import Change
+from conformance.oracle.topology import TopologyChange
 
 if TYPE_CHECKING:
     from conformance.oracle.model.model import Model
 
 
-def consume(model: Model, channel: Channel, event: Event) -> None:
+def consume(model: Model, channel: ChannelLife, event: Event) -> None:
     tag, queue = event.consumer_tag or "", model.queue(event.queue or "")
     present = channel.consumers.get(tag)
     refusal = timeouts.refusal(model, event, queue.kind, event.args.get("arguments") or {})
@@ -78,7 +78,7 @@ def consume(model: Model, channel: Channel, event: Event) -> None:
         requests.fail_connection(channel.connection, error)
     if queue.kind != "classic":
         windows.lose(channel)
-    topology.apply(model.topology, channel, event, Change(channel, event.seq))
+    topology.apply(model.topology, channel, event, TopologyChange(channel, event.seq))
     request = requests.request(channel, event)
     if request is not None:
         request.source = queue
@@ -91,11 +91,11 @@ def _rank(event: Event) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
-def cancel(model: Model, channel: Channel, event: Event) -> None:
+def cancel(model: Model, channel: ChannelLife, event: Event) -> None:
     cancelling.cancel(channel, event.consumer_tag or "", event, requests.request(channel, event))
 
 
-def cancel_ok(model: Model, channel: Channel, event: Event) -> None:
+def cancel_ok(model: Model, channel: ChannelLife, event: Event) -> None:
     consumer = channel.consumers.get(event.consumer_tag or "")
     if consumer is not None and consumer.state == TIMED:
         cancelling.end(channel, consumer, cancelling.AGREED, event)
@@ -104,7 +104,7 @@ def cancel_ok(model: Model, channel: Channel, event: Event) -> None:
     requests.fail_connection(channel.connection, ClientError(event.seq, "CAN-017", 503, 60, 31, what, optional=True))
 
 
-def get(model: Model, channel: Channel, event: Event) -> None:
+def get(model: Model, channel: ChannelLife, event: Event) -> None:
     queue, request = model.queue(event.queue or ""), requests.new_request(event)
     channel.fetched = True
     census = counts.asked(model, queue, event)
@@ -114,7 +114,7 @@ def get(model: Model, channel: Channel, event: Event) -> None:
     channel.expect(request)
 
 
-def qos(model: Model, channel: Channel, event: Event) -> None:
+def qos(model: Model, channel: ChannelLife, event: Event) -> None:
     size = int(event.args.get("prefetch_size", 0))
     if size != channel.octets:
         channel.octets, channel.octets_at = size, event.seq
@@ -129,7 +129,7 @@ def qos(model: Model, channel: Channel, event: Event) -> None:
         request.again = again
 
 
-def recover(model: Model, channel: Channel, event: Event) -> None:
+def recover(model: Model, channel: ChannelLife, event: Event) -> None:
     if "requeue" not in event.flags:
         requests.fail_connection(
             channel.connection,
@@ -149,7 +149,7 @@ def recover(model: Model, channel: Channel, event: Event) -> None:
     requests.request(channel, event)
 
 
-def _recover_all(channel: Channel, event: Event) -> None:
+def _recover_all(channel: ChannelLife, event: Event) -> None:
     everything = list(channel.unacked.values())
     recover = Settlement(
         event.seq,

@@ -13,10 +13,19 @@ from typing import TYPE_CHECKING
 from conformance.history.events import Event
 from conformance.oracle.model import memory
 from conformance.oracle.model.connections import endings
-from conformance.oracle.model.connections.channels import LIVE, OPEN, Channel, Consumer
+from conformance.oracle.model.connections.channels import LIVE, OPEN, ChannelLife, Consumer
 from conformance.oracle.model.consumers import cancelling, taking, timeouts, windows
 from conformance.oracle.model.doubts import proofs, races
-from conformance.oracle.model.facts import Delivered, Fact, First, FoundEmpty, Numbered, Overlooked, Stray, Unrequested
+from conformance.oracle.model.facts import (
+    Delivered,
+    Fact,
+    FirstDelivery,
+    FoundEmpty,
+    Numbered,
+    Overlooked,
+    StrayDelivery,
+    Unrequested,
+)
 from conformance.oracle.model.queues import counts
 from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.model.records import (
@@ -49,7 +58,7 @@ def request_of(reply: str) -> str:
     return "basic.get" if reply == "basic.get-empty" else reply.removesuffix("-ok")
 
 
-def deliver(model: Model, channel: Channel, event: Event) -> Facts:
+def deliver(model: Model, channel: ChannelLife, event: Event) -> Facts:
     """basic.deliver"""
     tag = event.consumer_tag or ""
     consumer = channel.consumers.get(tag)
@@ -58,7 +67,7 @@ def deliver(model: Model, channel: Channel, event: Event) -> Facts:
     if consumer is None and channel.adopted:
         consumer = _adopted(model, channel, event)
     if consumer is None:
-        yield Stray(event, channel, tag)
+        yield StrayDelivery(event, channel, tag)
         if not channel.of_before(tag):
             yield from _number(channel, event, get=False)
         elif channel.haunted:
@@ -88,7 +97,7 @@ def deliver(model: Model, channel: Channel, event: Event) -> Facts:
     windows.taken(channel, consumer, event.seq)
 
 
-def get_ok(model: Model, channel: Channel, event: Event) -> Facts:
+def get_ok(model: Model, channel: ChannelLife, event: Event) -> Facts:
     """basic.get-ok"""
     request = channel.answered("basic.get")
     if request is None or request.source is None:
@@ -108,7 +117,7 @@ def get_ok(model: Model, channel: Channel, event: Event) -> Facts:
         taking.end(queue, receiver, event.seq, blind=False)
 
 
-def get_empty(model: Model, channel: Channel, event: Event) -> Facts:
+def get_empty(model: Model, channel: ChannelLife, event: Event) -> Facts:
     """basic.get-empty"""
     request = channel.answered("basic.get")
     if request is None or request.source is None:
@@ -124,7 +133,7 @@ def get_empty(model: Model, channel: Channel, event: Event) -> Facts:
     queue.voided.clear()
 
 
-def _unrequested_get(model: Model, channel: Channel, event: Event, request: Request | None) -> Facts:
+def _unrequested_get(model: Model, channel: ChannelLife, event: Event, request: Request | None) -> Facts:
     """An answer to a get that was never sent, or that had to be ignored."""
     if request is not None:
         error = channel.method_error
@@ -140,7 +149,7 @@ def _unrequested_get(model: Model, channel: Channel, event: Event, request: Requ
         _shake(model, channel, event)
 
 
-def _answer(channel: Channel, request: Request, event: Event) -> Facts:
+def _answer(channel: ChannelLife, request: Request, event: Event) -> Facts:
     yield from proofs.proven(channel, request.seq, event)
     if request.source is None:
         return
@@ -150,12 +159,12 @@ def _answer(channel: Channel, request: Request, event: Event) -> Facts:
         proofs.prove_returns(channel, request.source.name, request.seq, event.seq)
 
 
-def _number(channel: Channel, event: Event, *, get: bool) -> Facts:
+def _number(channel: ChannelLife, event: Event, *, get: bool) -> Facts:
     yield Numbered(event, channel, event.delivery_tag or 0, get)
     _numbered(channel, event, get=get)
 
 
-def _numbered(channel: Channel, event: Event, *, get: bool) -> None:
+def _numbered(channel: ChannelLife, event: Event, *, get: bool) -> None:
     tag = event.delivery_tag or 0
     channel.confirms_since, channel.last_was_get = 0, get
     error = channel.settlement_error
@@ -177,14 +186,14 @@ def _namesake(model: Model, consumer: Consumer, event: Event) -> Queue | None:
     return queue if queue is not None and queue is not source and source.deleted and message in queue.copies else None
 
 
-def _counts(channel: Channel) -> bool:
+def _counts(channel: ChannelLife) -> bool:
     """Does the client still count deliveries on this channel as its own?"""
     return channel.state == OPEN and not channel.connection.closing
 
 
 def _delivered(
     model: Model,
-    channel: Channel,
+    channel: ChannelLife,
     event: Event,
     queue: Queue,
     consumer: Consumer | None,
@@ -217,7 +226,7 @@ def _delivered(
     if len(queue.orders.owners) < OWNERS:
         queue.orders.owners.add(channel.opened)
     if first_of(copy, delivery):
-        yield First(event, channel, delivery, copy, queue, receiver, since, explained)
+        yield FirstDelivery(event, channel, delivery, copy, queue, receiver, since, explained)
     else:
         yield Delivered(event, channel, delivery, copy, queue, receiver, since, explained)
     memory.delivered(channel, delivery)
@@ -333,7 +342,7 @@ def first_of(copy: Copy, delivery: Delivery) -> bool:
     )
 
 
-def _overtaken(channel: Channel, delivery: Delivery) -> None:
+def _overtaken(channel: ChannelLife, delivery: Delivery) -> None:
     """It was under way when all was returned, or the channel failed, and its message has been seen elsewhere since."""
     memory.delivered(channel, delivery)
     delivery.indeterminate = True
@@ -341,7 +350,7 @@ def _overtaken(channel: Channel, delivery: Delivery) -> None:
         channel.unacked[delivery.tag] = delivery
 
 
-def unseen(model: Model, channel: Channel, event: Event) -> None:
+def unseen(model: Model, channel: ChannelLife, event: Event) -> None:
     """A delivery on a channel that has ended, or is about to."""
     if event.method == "basic.get-ok":
         request = next(iter(channel.requests.get(("basic.get", ""), ())), None)
@@ -355,7 +364,7 @@ def unseen(model: Model, channel: Channel, event: Event) -> None:
         _taken_unseen(channel, source, event, no_ack=no_ack)
 
 
-def _taken_unseen(channel: Channel, queue: Queue, event: Event, *, no_ack: bool) -> None:
+def _taken_unseen(channel: ChannelLife, queue: Queue, event: Event, *, no_ack: bool) -> None:
     copy = queue.copies.get(event.message or "")
     queue.orders.lose()
     if copy is None or copy.place != WAITING:
@@ -372,7 +381,7 @@ def _taken_unseen(channel: Channel, queue: Queue, event: Event, *, no_ack: bool)
         copy.settlement, copy.aground = settlement, channel
 
 
-def _shake(model: Model, channel: Channel, event: Event) -> None:
+def _shake(model: Model, channel: ChannelLife, event: Event) -> None:
     """We do not know whose delivery this is: nothing is claimed about its message any more. What came by an exchange
     may be of any queue; else the key is the queue's name."""
     direct = model.queues.get(event.routing_key or "")
@@ -383,7 +392,7 @@ def _shake(model: Model, channel: Channel, event: Event) -> None:
             copy.hidden = True
 
 
-def _adopted(model: Model, channel: Channel, event: Event) -> Consumer:
+def _adopted(model: Model, channel: ChannelLife, event: Event) -> Consumer:
     """A consumer that was there before the history began."""
     tag, queue = event.consumer_tag or "", model.queue(event.routing_key or "")
     receiver = taking.begin(queue, PotentialReceiver(event.seq, no_ack=False, get=False))

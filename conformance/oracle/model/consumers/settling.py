@@ -10,7 +10,7 @@ from __future__ import annotations
 from conformance.history.events import Event
 from conformance.oracle.model import memory
 from conformance.oracle.model.connections import endings, requests
-from conformance.oracle.model.connections.channels import FAILING, Channel
+from conformance.oracle.model.connections.channels import FAILING, ChannelLife
 from conformance.oracle.model.consumers import timeouts, windows
 from conformance.oracle.model.doubts import races
 from conformance.oracle.model.queues import dropping
@@ -20,7 +20,7 @@ SETTLING = frozenset({"basic.ack", "basic.nack", "basic.reject"})
 SIGNED_LIMIT = 1 << 63
 
 
-def settlement_of(event: Event, channel: Channel) -> Settlement:
+def settlement_of(event: Event, channel: ChannelLife) -> Settlement:
     """The settlement in this event, judged against what the client knows."""
     tag, multiple = event.delivery_tag or 0, bool(event.multiple)
     requeue = "requeue" in event.flags
@@ -50,7 +50,7 @@ def settlement_of(event: Event, channel: Channel) -> Settlement:
     return settlement
 
 
-def _refusal(settlement: Settlement, channel: Channel) -> str:
+def _refusal(settlement: Settlement, channel: ChannelLife) -> str:
     tag = settlement.tag
     delivery = channel.unacked.get(tag)
     if delivery is not None:
@@ -87,7 +87,7 @@ def _spent(delivery: Delivery) -> str:
     return "ERR-001"
 
 
-def _foreign(tag: int, channel: Channel) -> str:
+def _foreign(tag: int, channel: ChannelLife) -> str:
     """Why a tag that was never delivered here cannot be settled."""
     if tag <= channel.former_tag:
         return "TAG-007"
@@ -97,7 +97,7 @@ def _foreign(tag: int, channel: Channel) -> str:
     return "ERR-002"
 
 
-def _gap(settlement: Settlement, channel: Channel) -> bool:
+def _gap(settlement: Settlement, channel: ChannelLife) -> bool:
     """Does it pass over tags that are settled already?"""
     covered = settlement.covered
     if not covered:
@@ -105,7 +105,7 @@ def _gap(settlement: Settlement, channel: Channel) -> bool:
     return covered[-1].tag - channel.first_tag + 1 > len(covered)
 
 
-def apply(settlement: Settlement, channel: Channel) -> None:
+def apply(settlement: Settlement, channel: ChannelLife) -> None:
     """What the client knows after sending it."""
     channel.last_settlement = settlement
     channel.gave_back = settlement.seq if settlement.requeue else channel.gave_back
@@ -143,7 +143,7 @@ def apply(settlement: Settlement, channel: Channel) -> None:
     timeouts.settled(settlement)
 
 
-def ignored(channel: Channel, event: Event) -> None:
+def ignored(channel: ChannelLife, event: Event) -> None:
     """It comes after a mistake, and has no effect. A broker that carries it out loses what it names."""
     tag, multiple = event.delivery_tag or 0, bool(event.multiple)
     for copy in channel.released if "requeue" not in event.flags else ():

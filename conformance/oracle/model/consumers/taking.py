@@ -14,7 +14,7 @@ from conformance.oracle.model import memory
 from conformance.oracle.model.records import WAITING, Copy, PotentialReceiver
 
 if TYPE_CHECKING:
-    from conformance.oracle.model.connections.channels import Channel
+    from conformance.oracle.model.connections.channels import ChannelLife
     from conformance.oracle.model.queues.queue import Queue
 
 
@@ -93,7 +93,9 @@ def swept(queue: Queue, sweeper: int, at: int) -> None:
     queue.swept = at
 
 
-def explains(queue: Queue, copy: Copy, receiver: PotentialReceiver | None, channel: Channel, since: int) -> bool | None:
+def explains(
+    queue: Queue, copy: Copy, receiver: PotentialReceiver | None, channel: ChannelLife, since: int
+) -> bool | None:
     """Does any order of what was sent and seen explain this delivery? None: that cannot be told."""
     orders = queue.orders
     if (

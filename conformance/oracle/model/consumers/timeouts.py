@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
-from conformance.oracle.model.connections.channels import CANCELLING, GIVEN_UP, LIVE, OPEN, TIMED, Channel, Consumer
-from conformance.oracle.model.facts import Fact, Notified, Overdue, TimedOut
+from conformance.oracle.model.connections.channels import CANCELLING, GIVEN_UP, LIVE, OPEN, TIMED, ChannelLife, Consumer
+from conformance.oracle.model.facts import Fact, Notified, TimedOut, TimeoutOverdue
 from conformance.oracle.model.records import GONE, OUT, RETURNED_LATE, WAITING, Delivery, Settlement
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def read(connection: Connection, event: Event) -> None:
     connection.read_at = event.time_ns
 
 
-def started(model: Model, channel: Channel, consumer: Consumer, event: Event) -> None:
+def started(model: Model, channel: ChannelLife, consumer: Consumer, event: Event) -> None:
     """basic.consume was sent: its timeout is fixed."""
     watch = dialect(model, consumer.source)
     if watch == "none" or consumer.no_ack:
@@ -183,7 +183,7 @@ def started(model: Model, channel: Channel, consumer: Consumer, event: Event) ->
     model.settings.timed = model.settings.timed or bool(consumer.levels.others) or argument is not None
 
 
-def delivered(model: Model, channel: Channel, event: Event, since: int) -> None:
+def delivered(model: Model, channel: ChannelLife, event: Event, since: int) -> None:
     """The clock of a delivery starts."""
     delivery = channel.unacked.get(event.delivery_tag or 0)
     if delivery is None or not model.settings.timed:
@@ -265,7 +265,7 @@ def _expire(delivery: Delivery, event: Event, *, sure: bool = True) -> None:
             copy.queue.back(copy, RETURNED_LATE, event.seq)
 
 
-def _candidates(channel: Channel, now: int) -> list[Delivery]:
+def _candidates(channel: ChannelLife, now: int) -> list[Delivery]:
     """Deliveries that may have timed out, and of which the client has not been told for certain."""
     return [
         one
@@ -276,7 +276,7 @@ def _candidates(channel: Channel, now: int) -> list[Delivery]:
     ]
 
 
-def concerns(model: Model, channel: Channel, event: Event) -> Consumer | None:
+def concerns(model: Model, channel: ChannelLife, event: Event) -> Consumer | None:
     """The consumer that this notification says has timed out, where it can say nothing else."""
     consumer = channel.consumers.get(event.consumer_tag or "")
     if consumer is None or consumer.source.deleted or consumer.state not in (LIVE, TIMED, GIVEN_UP):
@@ -284,7 +284,7 @@ def concerns(model: Model, channel: Channel, event: Event) -> Consumer | None:
     return consumer if consumer.levels is not None and consumer.levels.effective() is not None else None
 
 
-def notified(model: Model, channel: Channel, consumer: Consumer, event: Event) -> Iterator[Fact]:
+def notified(model: Model, channel: ChannelLife, consumer: Consumer, event: Event) -> Iterator[Fact]:
     """basic.cancel for a consumer whose queue is there."""
     expired = [one for one in _candidates(channel, event.time_ns) if one.consumer is consumer]
     yield Notified(event, channel, consumer.tag, consumer, None)
@@ -300,7 +300,7 @@ def notified(model: Model, channel: Channel, consumer: Consumer, event: Event) -
     _spare(model, channel, consumer)
 
 
-def behind(model: Model, channel: Channel, event: Event) -> list[Delivery]:
+def behind(model: Model, channel: ChannelLife, event: Event) -> list[Delivery]:
     """The deliveries whose timeout may be why the broker closes this channel."""
     args = event.args
     named = args.get("class_id"), args.get("method_id")
@@ -310,13 +310,13 @@ def behind(model: Model, channel: Channel, event: Event) -> list[Delivery]:
     return [one for one in over if _costs_the_channel(one, event.time_ns)] or over
 
 
-def _names_consume(model: Model, channel: Channel, named: tuple[object, object]) -> bool:
+def _names_consume(model: Model, channel: ChannelLife, named: tuple[object, object]) -> bool:
     """Does it name basic.consume, of which none is under way? So says LavinMQ what it ends, a get as well."""
     under_way = CONSUME in channel.sent or channel.requests.get(("basic.consume", ""))
     return named == CONSUME and model.profile.choices.get("consumer_timeout") == "sweep" and not under_way
 
 
-def closed(model: Model, channel: Channel, event: Event, expired: list[Delivery]) -> Iterator[Fact]:
+def closed(model: Model, channel: ChannelLife, event: Event, expired: list[Delivery]) -> Iterator[Fact]:
     """channel.close because of a timeout."""
     yield TimedOut(event, channel, None, expired)
     for place, delivery in enumerate(expired):
@@ -327,7 +327,7 @@ def closed(model: Model, channel: Channel, event: Event, expired: list[Delivery]
     _spare(model, channel, None)
 
 
-def _spare(model: Model, channel: Channel, consumer: Consumer | None) -> None:
+def _spare(model: Model, channel: ChannelLife, consumer: Consumer | None) -> None:
     """Who else has deliveries out, on this channel or on this queue?"""
     sources = {consumer.source} if consumer is not None else set()
     for connection in model.connections.values():
@@ -380,7 +380,7 @@ def moves_nothing(delivery: Delivery, settlement: Settlement) -> bool:
 # -- waiting
 
 
-def running(connections: Iterable[Connection]) -> Iterator[tuple[int, Channel, Delivery]]:
+def running(connections: Iterable[Connection]) -> Iterator[tuple[int, ChannelLife, Delivery]]:
     """All clocks that run, with the time at which they end at the latest."""
     for connection in connections:
         for channel in connection.channels.values() if not connection.ended else ():
@@ -397,5 +397,5 @@ def overdue(model: Model, event: Event) -> Iterator[Fact]:
     for due, channel, delivery in list(running(model.connections.values())):
         if due + slack <= event.time_ns:
             assert delivery.timer is not None
-            yield Overdue(event, channel, delivery)
+            yield TimeoutOverdue(event, channel, delivery)
             delivery.timer.overdue = True

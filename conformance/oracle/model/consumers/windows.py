@@ -19,7 +19,7 @@ from conformance.history.events import Event
 from conformance.oracle.model.records import ClientError, Delivery, Settlement
 
 if TYPE_CHECKING:
-    from conformance.oracle.model.connections.channels import Channel, Consumer
+    from conformance.oracle.model.connections.channels import ChannelLife, Consumer
     from conformance.oracle.model.model import Model
     from conformance.oracle.model.queues.queue import Queue
 
@@ -106,7 +106,7 @@ class Shared(Window):
         return self.count > 0 and self.bound != self.count and not self.unsure and not self.moved
 
 
-def set_limit(model: Model, channel: Channel, event: Event) -> None:
+def set_limit(model: Model, channel: ChannelLife, event: Event) -> None:
     """basic.qos is sent."""
     count, asked = int(event.args.get("prefetch_count", 0)), "global" in event.flags
     if asked and model.profile.choices.get("channel_limit") == "channel":
@@ -120,13 +120,13 @@ def set_limit(model: Model, channel: Channel, event: Event) -> None:
             channel.shared.cleared = event.seq
 
 
-def is_set(channel: Channel, event: Event) -> bool:
+def is_set(channel: ChannelLife, event: Event) -> bool:
     """Does this basic.qos ask for the count that such a one has set already?"""
     count = int(event.args.get("prefetch_count", 0))
     return count == (channel.shared.count if "global" in event.flags else channel.prefetch)
 
 
-def _share(channel: Channel, count: int, seq: int, *, forgotten: bool) -> None:
+def _share(channel: ChannelLife, count: int, seq: int, *, forgotten: bool) -> None:
     shared = channel.shared
     former = 0 if forgotten else shared.count
     reached = 0 < former <= shared.held
@@ -153,20 +153,20 @@ def _share(channel: Channel, count: int, seq: int, *, forgotten: bool) -> None:
         lose(channel)
 
 
-def lose(channel: Channel) -> None:
+def lose(channel: ChannelLife) -> None:
     """The broker's count of the channel's deliveries may be too low from now on."""
     if channel.shared.count:
         channel.shared.unsure, channel.shared.bound = True, 0
 
 
-def forget(channel: Channel) -> None:
+def forget(channel: ChannelLife) -> None:
     """The broker was seen to have other limits here than it was told; which, nobody knows."""
     for consumer in channel.consumers.values():
         consumer.limit_moved = True
     channel.shared.moved, channel.shared.bound, channel.shared.raised = channel.shared.count > 0, 0, 0
 
 
-def change_answered(channel: Channel, sent: int, seq: int) -> None:
+def change_answered(channel: ChannelLife, sent: int, seq: int) -> None:
     """qos-ok, or any later answer: was the change made while nothing was under way?
 
     What is outstanding counts as in flight, too: the text lets a broker take its time with the change until something
@@ -182,19 +182,19 @@ def change_answered(channel: Channel, sent: int, seq: int) -> None:
         shared.bound = shared.count
 
 
-def _settled(channel: Channel, after: int, before: int | None = None) -> bool:
+def _settled(channel: ChannelLife, after: int, before: int | None = None) -> bool:
     last = channel.last_settlement
     return last is not None and after < last.seq and (before is None or last.seq < before)
 
 
-def settling(channel: Channel) -> None:
+def settling(channel: ChannelLife) -> None:
     """Something outstanding is about to be settled: where the former limit was reached, nothing passed until now."""
     shared = channel.shared
     if shared.answered and shared.pending() and is_calm(channel) and 0 < shared.bound <= certain(channel):
         shared.bound = shared.count
 
 
-def refuses(model: Model, channel: Channel, event: Event, queue: Queue) -> ClientError | None:
+def refuses(model: Model, channel: ChannelLife, event: Event, queue: Queue) -> ClientError | None:
     """A quorum queue knows no limit of a channel: consuming from it under one costs the connection."""
     shared = channel.shared
     if queue.kind == "classic" or not shared.count:
@@ -205,7 +205,7 @@ def refuses(model: Model, channel: Channel, event: Event, queue: Queue) -> Clien
     return ClientError(event.seq, "QOS-025", 540, 60, 20, what, optional=optional)
 
 
-def taken(channel: Channel, consumer: Consumer, seq: int) -> None:
+def taken(channel: ChannelLife, consumer: Consumer, seq: int) -> None:
     """A delivery was read."""
     consumer.window.got += 1
     if not consumer.no_ack:
@@ -230,14 +230,14 @@ def given_back(delivery: Delivery, settlement: Settlement, seq: int) -> None:
         heir.window.namesakes += 1
 
 
-def held_by(channel: Channel) -> Iterable[Delivery]:
+def held_by(channel: ChannelLife) -> Iterable[Delivery]:
     """All deliveries that hold a slot or may hold one, those of uncommitted settlements included."""
     yield from channel.unacked.values()
     for _, covered in channel.uncommitted:
         yield from covered
 
 
-def may_bind_gets(channel: Channel) -> bool:
+def may_bind_gets(channel: ChannelLife) -> bool:
     """Are so many deliveries outstanding, those of basic.get too, that a broker whose limits bind gets finds nothing?
     No limit may do so (QOS-014)."""
     out = len(channel.unacked)
@@ -245,7 +245,7 @@ def may_bind_gets(channel: Channel) -> bool:
     return any(0 < limit <= out for limit in limits)
 
 
-def certain(channel: Channel, consumer: Consumer | None = None) -> int:
+def certain(channel: ChannelLife, consumer: Consumer | None = None) -> int:
     """How many slots the broker must count as taken, of one consumer or of all."""
     return sum(
         not (one.indeterminate or one.stale)
@@ -254,7 +254,7 @@ def certain(channel: Channel, consumer: Consumer | None = None) -> int:
     )
 
 
-def surely_full(channel: Channel, consumer: Consumer) -> bool:
+def surely_full(channel: ChannelLife, consumer: Consumer) -> bool:
     """Can the broker send this consumer nothing, whatever races have settled of what it holds? What has timed out
     keeps it from getting more like what it holds. A wider limit that was set since is none of its business, unless the
     broker is wrong about that: then it must not seem to be wrong about a settlement."""
@@ -264,7 +264,7 @@ def surely_full(channel: Channel, consumer: Consumer) -> bool:
     return consumer.full() and held >= consumer.limit
 
 
-def has_room(channel: Channel, consumer: Consumer) -> bool:
+def has_room(channel: ChannelLife, consumer: Consumer) -> bool:
     """Must the broker send this consumer a message if there is one?"""
     shared = channel.shared
     if shared.moved or (shared.count and (shared.full() or not shared.answered)):
@@ -278,7 +278,7 @@ def has_room(channel: Channel, consumer: Consumer) -> bool:
     return consumer.source.kind == "classic" or consumer.window.held < TECHNICAL
 
 
-def _too_large(channel: Channel, consumer: Consumer) -> bool:
+def _too_large(channel: ChannelLife, consumer: Consumer) -> bool:
     """Is any message of the queue larger than the size that the channel takes in advance?"""
     queue = consumer.source
     return any(
@@ -287,7 +287,7 @@ def _too_large(channel: Channel, consumer: Consumer) -> bool:
     )
 
 
-def is_calm(channel: Channel) -> bool:
+def is_calm(channel: ChannelLife) -> bool:
     """Can no delivery be under way to the channel?"""
     if channel.indeterminate or channel.race is not None or channel.requests.get(("basic.get", "")):
         return False

@@ -31,7 +31,7 @@ from typing import Any
 
 from conformance.oracle.model import owed
 from conformance.oracle.model.connections import endings
-from conformance.oracle.model.connections.channels import NEVER, Channel
+from conformance.oracle.model.connections.channels import NEVER, ChannelLife
 from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.consumers import taking, windows
 from conformance.oracle.model.facts import (
@@ -40,11 +40,11 @@ from conformance.oracle.model.facts import (
     Confirmed,
     Delivered,
     Fact,
-    First,
+    FirstDelivery,
     Missing,
     Numbered,
     Overlooked,
-    Stray,
+    StrayDelivery,
     Unanswered,
 )
 from conformance.oracle.model.records import GONE, OUT, VOID, WAITING, Copy, Delivery
@@ -122,7 +122,7 @@ def _missing(fact: Missing, rules: Collection[str]) -> None:
 
 
 def _let_pass(fact: Accepted | Overlooked, rules: Collection[str]) -> None:
-    channel: Channel = fact.settlement.channel if isinstance(fact, Accepted) else fact.channel
+    channel: ChannelLife = fact.settlement.channel if isinstance(fact, Accepted) else fact.channel
     for copy in channel.released:
         copy.queue.unsettle(copy, indeterminate=True)
 
@@ -142,7 +142,7 @@ def _confirmed(fact: Confirmed, rules: Collection[str]) -> None:
     channel.unconfirmed.clear()
 
 
-def _stray(fact: Stray, rules: Collection[str]) -> None:
+def _stray(fact: StrayDelivery, rules: Collection[str]) -> None:
     channel = fact.channel
     if FRESH in rules:
         endings.haunt(channel)
@@ -173,7 +173,7 @@ def _closed(fact: ClosedUnasked, rules: Collection[str]) -> None:
 
 _WIDENED: Mapping[type, Callable[[Any, Collection[str]], None]] = {
     Delivered: _delivered,
-    First: _delivered,
+    FirstDelivery: _delivered,
     Missing: _missing,
     Accepted: _let_pass,
     Overlooked: _let_pass,
@@ -181,5 +181,5 @@ _WIDENED: Mapping[type, Callable[[Any, Collection[str]], None]] = {
     Confirmed: _confirmed,
     Numbered: _numbered,
     Unanswered: _unanswered,
-    Stray: _stray,
+    StrayDelivery: _stray,
 }

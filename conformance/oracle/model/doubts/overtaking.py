@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
 from conformance.oracle import topology
-from conformance.oracle.model.connections.channels import CLOSED, FAILING, NEVER, Channel
+from conformance.oracle.model.connections.channels import CLOSED, FAILING, NEVER, ChannelLife
 from conformance.oracle.model.doubts import races
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def names_in(event: Event) -> frozenset[str]:
     return frozenset(name for name in (event.queue, event.exchange, *ends) if name)
 
 
-def changed(model: Model, by: Channel, event: Event) -> None:
+def changed(model: Model, by: ChannelLife, event: Event) -> None:
     """This channel has sent a method that may come before what others have sent already."""
     if event.method in CHANGES:
         _overtake(model, by, names_in(event), binds=event.method in BINDINGS)
@@ -48,7 +48,7 @@ def left(model: Model, connection: Connection) -> None:
     _overtake(model, None, frozenset(owned | used))
 
 
-def _overtake(model: Model, by: Channel | None, names: frozenset[str], *, binds: bool = False) -> None:
+def _overtake(model: Model, by: ChannelLife | None, names: frozenset[str], *, binds: bool = False) -> None:
     if model.open or not names:
         return
     channels = (channel for connection in model.connections.values() for channel in connection.channels.values())
@@ -60,7 +60,7 @@ def _overtake(model: Model, by: Channel | None, names: frozenset[str], *, binds:
         _reprieve(model, channel, names)
 
 
-def _at_stake(channel: Channel) -> bool:
+def _at_stake(channel: ChannelLife) -> bool:
     """Is anything said of what it has under way?"""
     if channel.state == FAILING:
         return channel.method_error is not None
@@ -73,7 +73,7 @@ def _bound_to(model: Model, names: frozenset[str]) -> frozenset[str]:
     return frozenset(one.name for one in exchanges if any(binding.to.name in names for binding in one.bindings))
 
 
-def _disclaim(channel: Channel, names: frozenset[str], *, binds: bool) -> None:
+def _disclaim(channel: ChannelLife, names: frozenset[str], *, binds: bool) -> None:
     """Nobody says any more that these methods must be carried out."""
     for (method, _), pending in channel.requests.items():
         if binds and method != "exchange.delete":
@@ -83,7 +83,7 @@ def _disclaim(channel: Channel, names: frozenset[str], *, binds: bool) -> None:
                 request.claims = ()
 
 
-def _reprieve(model: Model, channel: Channel, names: frozenset[str]) -> None:
+def _reprieve(model: Model, channel: ChannelLife, names: frozenset[str]) -> None:
     """The mistake may be none by the time that the broker comes to it: nobody knows whether the channel has failed."""
     error = channel.method_error
     if channel.state != FAILING or error is None or error.seq <= channel.handled or names.isdisjoint(error.names):

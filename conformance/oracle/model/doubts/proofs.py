@@ -12,14 +12,14 @@ from collections.abc import Iterable, Iterator
 
 from conformance.history.events import Event
 from conformance.oracle.model.connections import endings
-from conformance.oracle.model.connections.channels import Channel
+from conformance.oracle.model.connections.channels import ChannelLife
 from conformance.oracle.model.consumers import cancelling, settling, windows
 from conformance.oracle.model.doubts import races
 from conformance.oracle.model.facts import Accepted, Fact
 from conformance.oracle.model.records import EITHER, PUBLISHED, WAITING, Copy
 
 
-def proven(channel: Channel, sent: int, event: Event) -> Iterable[Fact]:
+def proven(channel: ChannelLife, sent: int, event: Event) -> Iterable[Fact]:
     """An answer to what was sent then: everything before that has been handled, and was not refused."""
     shared, connection = channel.shared, channel.connection
     if (
@@ -40,7 +40,7 @@ def proven(channel: Channel, sent: int, event: Event) -> Iterable[Fact]:
     return ()
 
 
-def _proven(channel: Channel, sent: int, event: Event) -> Iterator[Fact]:
+def _proven(channel: ChannelLife, sent: int, event: Event) -> Iterator[Fact]:
     unproven = channel.unproven
     while unproven and unproven[0].seq < sent and unproven[0].committed <= sent:
         settlement = unproven.popleft()
@@ -69,19 +69,19 @@ def _proven(channel: Channel, sent: int, event: Event) -> Iterator[Fact]:
             _clear(other, event.seq)
 
 
-def _answered(channel: Channel, sent: int) -> None:
+def _answered(channel: ChannelLife, sent: int) -> None:
     channel.handled = max(channel.handled, sent)
     for ids in [ids for ids, seq in channel.sent.items() if seq <= sent]:
         del channel.sent[ids]
 
 
-def _clear(channel: Channel, at: int) -> None:
+def _clear(channel: ChannelLife, at: int) -> None:
     """Is there still anything that may have failed the channel? Misuse of a closed one is never cleared up."""
     if channel.alive() and not channel.connection.error and all(one.refusal != EITHER for one in channel.unproven):
         endings.clear(channel, at)
 
 
-def prove(channel: Channel, queue: str, before: int, at: int) -> None:
+def prove(channel: ChannelLife, queue: str, before: int, at: int) -> None:
     """What the channel sent to this queue before that index is in it, unless it has been taken."""
     entries = channel.unsynced.get(queue)
     while entries and entries[0][0] < before:
@@ -90,7 +90,7 @@ def prove(channel: Channel, queue: str, before: int, at: int) -> None:
             copy.proof = at
 
 
-def prove_returns(channel: Channel, queue: str, before: int, at: int) -> None:
+def prove_returns(channel: ChannelLife, queue: str, before: int, at: int) -> None:
     """The same where publishes may be overtaken: only what was returned is proven."""
     kept = deque[tuple[int, Copy]]()
     for seq, copy in channel.unsynced.get(queue, ()):

@@ -11,7 +11,7 @@ after recover-ok was not out when the recover was handled (docs/findings/after_r
 
 from __future__ import annotations
 
-from conformance.oracle.model.connections.channels import NEVER, OPEN, Channel
+from conformance.oracle.model.connections.channels import NEVER, OPEN, ChannelLife
 from conformance.oracle.model.consumers import taking, windows
 from conformance.oracle.model.records import VOID, WAITING, Settlement
 
@@ -19,19 +19,19 @@ FAR = 64
 """A tag so far above all that were read belongs to no delivery that is under way."""
 
 
-def may_be_delivering(channel: Channel) -> bool:
+def may_be_delivering(channel: ChannelLife) -> bool:
     """May the broker deliver anything on this channel before it handles what is sent now?"""
     if channel.requests.get(("basic.get", "")):
         return True
     return any(not windows.surely_full(channel, consumer) for consumer in channel.consumers.values())
 
 
-def may_be_under_way(channel: Channel, tag: int) -> bool:
+def may_be_under_way(channel: ChannelLife, tag: int) -> bool:
     """May this tag, which was not read yet, be that of a delivery under way?"""
     return channel.last_tag < tag <= channel.last_tag + FAR and may_be_delivering(channel)
 
 
-def begin(channel: Channel, settlement: Settlement) -> None:
+def begin(channel: ChannelLife, settlement: Settlement) -> None:
     """The settlement takes all that is outstanding, read or not."""
     if not may_be_delivering(channel):
         return
@@ -47,7 +47,7 @@ def begin(channel: Channel, settlement: Settlement) -> None:
                 channel.swept.append(request.source)
 
 
-def end(channel: Channel, at: int) -> None:
+def end(channel: ChannelLife, at: int) -> None:
     """An answer shows that it was handled."""
     channel.race = None
     for queue in channel.swept:
@@ -55,7 +55,7 @@ def end(channel: Channel, at: int) -> None:
     channel.swept.clear()
 
 
-def lift(channel: Channel) -> None:
+def lift(channel: ChannelLife) -> None:
     """The tag of a mistake was under way when it was sent: so it may have been none, and nothing after it is void."""
     channel.settlement_error, channel.state, channel.indeterminate = None, OPEN, True
     if channel.uncounted:

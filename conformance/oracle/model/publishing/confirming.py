@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
 from conformance.oracle.model import memory
-from conformance.oracle.model.connections.channels import NEVER, Channel
+from conformance.oracle.model.connections.channels import NEVER, ChannelLife
 from conformance.oracle.model.doubts import proofs
 from conformance.oracle.model.facts import Confirmed, Fact, Returned
 from conformance.oracle.model.records import PUBLISHED, WAITING, Publication, Settlement
@@ -25,7 +25,7 @@ NEAR = 64
 """This many unresolved publishes are looked at."""
 
 
-def confirm(model: Model, channel: Channel, event: Event) -> Facts:
+def confirm(model: Model, channel: ChannelLife, event: Event) -> Facts:
     """basic.ack or basic.nack of the broker."""
     number, multiple = event.delivery_tag or 0, bool(event.multiple)
     resolved = _covered(channel, number, multiple=multiple)
@@ -52,7 +52,7 @@ def confirm(model: Model, channel: Channel, event: Event) -> Facts:
         yield from proofs.proven(channel, max(one.seq for one in resolved), event)
 
 
-def _covered(channel: Channel, number: int, *, multiple: bool) -> list[Publication]:
+def _covered(channel: ChannelLife, number: int, *, multiple: bool) -> list[Publication]:
     unconfirmed = channel.unconfirmed
     if not multiple:
         return [unconfirmed[number]] if number in unconfirmed else []
@@ -67,7 +67,7 @@ def _reach_one_queue(publication: Publication, settlement: Settlement) -> bool:
     return names <= {copy.queue.name for copy in publication.copies}
 
 
-def _accept(channel: Channel, publication: Publication, at: int) -> None:
+def _accept(channel: ChannelLife, publication: Publication, at: int) -> None:
     channel.accepted += 1
     if channel.last_single is not None and _reach_one_queue(publication, channel.last_single):
         channel.confirmed_from = max(channel.confirmed_from, publication.seq)
@@ -85,7 +85,7 @@ def _accept(channel: Channel, publication: Publication, at: int) -> None:
             proofs.prove_returns(channel, copy.queue.name, copy.published, at)
 
 
-def _refuse(channel: Channel, publication: Publication, resolved: Collection[Publication]) -> None:
+def _refuse(channel: ChannelLife, publication: Publication, resolved: Collection[Publication]) -> None:
     memory.refused(channel, publication.number)
     publication.turned_away = full(channel, publication, resolved)
     for copy in publication.copies:
@@ -93,7 +93,7 @@ def _refuse(channel: Channel, publication: Publication, resolved: Collection[Pub
         copy.queue.unsettle(copy, indeterminate=True)
 
 
-def full(channel: Channel, publication: Publication, resolved: Collection[Publication]) -> bool:
+def full(channel: ChannelLife, publication: Publication, resolved: Collection[Publication]) -> bool:
     """Was the queue certainly full for it: does it hold what was published before, but for what it turned away or may
     still turn away? `resolved`: what is accepted together with it. Whoever has asked for messages by now, may have had
     some before the publish came."""
@@ -112,7 +112,7 @@ def ordered(publication: Publication) -> bool:
     return len(publication.copies) == 1 and publication.copies[0].queue.room is None
 
 
-def overtakes(channel: Channel, publication: Publication, *, multiple: bool) -> bool:
+def overtakes(channel: ChannelLife, publication: Publication, *, multiple: bool) -> bool:
     """Is an earlier one of the same kind left unresolved?"""
     if multiple:
         return False
@@ -125,7 +125,7 @@ def overtakes(channel: Channel, publication: Publication, *, multiple: bool) -> 
     return False
 
 
-def give_back(model: Model, channel: Channel, event: Event) -> Facts:
+def give_back(model: Model, channel: ChannelLife, event: Event) -> Facts:
     """basic.return: a message that no queue took."""
     publication = _returned(channel, event)
     yield Returned(event, channel, publication)
@@ -135,7 +135,7 @@ def give_back(model: Model, channel: Channel, event: Event) -> Facts:
             copy.queue.unsettle(copy, indeterminate=True)
 
 
-def _returned(channel: Channel, event: Event) -> Publication | None:
+def _returned(channel: ChannelLife, event: Event) -> Publication | None:
     """The publish that comes back: by its message, else the oldest to that address that may be returned.
 
     Of several with the same content the one that explains it best; of the best the first, as they are in order.

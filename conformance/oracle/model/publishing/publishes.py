@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from conformance.history.events import Event
 from conformance.oracle import topology
 from conformance.oracle.model.connections import requests
-from conformance.oracle.model.connections.channels import Channel, Select
+from conformance.oracle.model.connections.channels import ChannelLife, ConfirmRequest
 from conformance.oracle.model.publishing import routing
 from conformance.oracle.model.queues import dropping
 from conformance.oracle.model.queues.queue import Queue
@@ -34,7 +34,7 @@ ALIKE = 64
 """This many with the same content."""
 
 
-def publish(model: Model, channel: Channel, event: Event) -> None:
+def publish(model: Model, channel: ChannelLife, event: Event) -> None:
     """basic.publish"""
     channel.confirms_since += 1
     if "immediate" in event.flags:
@@ -68,7 +68,7 @@ def publish(model: Model, channel: Channel, event: Event) -> None:
         enter(channel, publication, event.seq)
 
 
-def _route(model: Model, channel: Channel, event: Event) -> routing.Route:
+def _route(model: Model, channel: ChannelLife, event: Event) -> routing.Route:
     """Where the message goes; of one that names further keys (CC, BCC) that is left open here."""
     way = routing.route(model, channel, event.exchange or "", event.routing_key or "", event.arguments)
     if '"headers"' in event.arguments and ('"CC"' in event.arguments or '"BCC"' in event.arguments):
@@ -79,7 +79,7 @@ def _route(model: Model, channel: Channel, event: Event) -> routing.Route:
     return way
 
 
-def _reach(queues: Sequence[Queue], channel: Channel, publication: Publication, event: Event) -> None:
+def _reach(queues: Sequence[Queue], channel: ChannelLife, publication: Publication, event: Event) -> None:
     """The queues that the message may go to: each gets a copy, and the first one that is full may refuse it."""
     for queue in queues:
         dropping.admit(queue)
@@ -92,19 +92,19 @@ def _reach(queues: Sequence[Queue], channel: Channel, publication: Publication, 
             break
 
 
-def _may_miss(model: Model, channel: Channel, name: str) -> bool:
+def _may_miss(model: Model, channel: ChannelLife, name: str) -> bool:
     exchange = model.topology.exchange(channel.connection.vhost, name)
     return exchange is None or not exchange.there_for(channel)
 
 
-def _refusals(model: Model, channel: Channel) -> tuple[int, ...]:
+def _refusals(model: Model, channel: ChannelLife) -> tuple[int, ...]:
     """Codes of a broker that looks first at what a user may do, where that is not everything."""
     connection, rights = channel.connection, model.topology.rights
     held = rights.held(connection.user, connection.vhost, connection.entered)
     return () if all(one.everything for one in held) and not connection.regranted else (ACCESS_REFUSED,)
 
 
-def enter(channel: Channel, publication: Publication, seq: int) -> None:
+def enter(channel: ChannelLife, publication: Publication, seq: int) -> None:
     """The broker may put the message into its queues from now on."""
     for copy in publication.copies:
         if copy.seen:
@@ -124,7 +124,7 @@ def _wrong(event: Event, way: routing.Route) -> tuple[int, str] | None:
     return None
 
 
-def _publication(channel: Channel, event: Event) -> Publication:
+def _publication(channel: ChannelLife, event: Event) -> Publication:
     size, number = event.body_size or 0, channel.published + 1 if channel.confirm else 0
     frames = body_frames(event.raw, size) if size else 0
     if channel.confirm:
@@ -188,7 +188,7 @@ def _queues(model: Model, event: Event, way: routing.Route) -> list[Queue]:
     return [] if queue.deleted else [queue]
 
 
-def _copy(channel: Channel, event: Event, queue: Queue, publication: Publication) -> Copy:
+def _copy(channel: ChannelLife, event: Event, queue: Queue, publication: Publication) -> Copy:
     copy = Copy(publication.message, queue, event.seq, channel, entered=event.seq, publication=publication)
     copy.fleeting = queue.lossy or not queue.declared or '"expiration"' in event.arguments
     early = queue.declaration is not None and not queue.declaration.certain_for(channel)
@@ -205,7 +205,7 @@ def _copy(channel: Channel, event: Event, queue: Queue, publication: Publication
     return copy
 
 
-def _press(queue: Queue, room: int, channel: Channel) -> bool:
+def _press(queue: Queue, room: int, channel: ChannelLife) -> bool:
     """Counts a publish against the queue's room; is there certainly none left for it?"""
     before = queue.pressed[channel.incarnation]
     queue.pressed[channel.incarnation] += 1
@@ -213,7 +213,7 @@ def _press(queue: Queue, room: int, channel: Channel) -> bool:
     return certain and max(before, queue.accepted) >= room
 
 
-def _remember(channel: Channel, publication: Publication) -> None:
+def _remember(channel: ChannelLife, publication: Publication) -> None:
     alike, pending = channel.recent.setdefault(publication.message, []), 2 * len(channel.unconfirmed)
     alike.append(publication)
     if len(alike) > 2 * ALIKE + pending:
@@ -231,7 +231,7 @@ def _owed_a_return(publication: Publication) -> bool:
     return publication.mandatory and publication.number > 0 and not publication.resolved and not publication.returned
 
 
-def confirm_select(model: Model, channel: Channel, event: Event) -> None:
+def confirm_select(model: Model, channel: ChannelLife, event: Event) -> None:
     """confirm.select: numbers begin, unless they have begun already."""
     if channel.transactional:
         requests.fail_channel(
@@ -241,5 +241,5 @@ def confirm_select(model: Model, channel: Channel, event: Event) -> None:
     if not channel.confirm:
         channel.published = channel.numbered
     channel.confirm = True
-    channel.selects.append(Select(event.seq, channel.published, not event.has("no_wait")))
+    channel.selects.append(ConfirmRequest(event.seq, channel.published, not event.has("no_wait")))
     requests.request(channel, event)

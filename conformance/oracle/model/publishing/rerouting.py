@@ -13,7 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
-from conformance.oracle.model.connections.channels import CLOSED, Channel
+from conformance.oracle.model.connections.channels import CLOSED, ChannelLife
 from conformance.oracle.model.publishing import routing
 from conformance.oracle.model.queues import dropping
 from conformance.oracle.model.records import PUBLISHED, Publication
@@ -26,7 +26,7 @@ LEADS_ON = frozenset({"exchange.declare", "exchange.bind"})
 """Changes that may lead a publish anywhere."""
 
 
-def changed(model: Model, by: Channel | None, event: Event) -> None:
+def changed(model: Model, by: ChannelLife | None, event: Event) -> None:
     """This method has changed the tables, or the end of a connection has, `by` no channel."""
     if model.open:
         return
@@ -36,7 +36,7 @@ def changed(model: Model, by: Channel | None, event: Event) -> None:
                 _look_again(model, channel, event)
 
 
-def _look_again(model: Model, channel: Channel, event: Event) -> None:
+def _look_again(model: Model, channel: ChannelLife, event: Event) -> None:
     for publication in {id(one): one for one in _under_way(channel)}.values():
         certain = publication.routed is not None
         if certain and not _as_before(model, channel, publication):
@@ -46,14 +46,14 @@ def _look_again(model: Model, channel: Channel, event: Event) -> None:
             _lead_on(model, publication, event)
 
 
-def _as_before(model: Model, channel: Channel, publication: Publication) -> bool:
+def _as_before(model: Model, channel: ChannelLife, publication: Publication) -> bool:
     """Does it certainly still go where it went?"""
     way = routing.route(model, channel, publication.exchange, publication.routing_key, publication.content)
     queues = {copy.queue for copy in publication.copies}
     return isinstance(way, list) and (not queues or {*way} == queues)
 
 
-def _under_way(channel: Channel) -> Iterator[Publication]:
+def _under_way(channel: ChannelLife) -> Iterator[Publication]:
     """Publishes of the channel that the broker may not have handled yet."""
     waiting = (copy for entries in channel.unsynced.values() for _, copy in entries if copy.entry == PUBLISHED)
     sent = (copy.publication for copy in waiting if copy.publication is not None)
@@ -63,7 +63,7 @@ def _under_way(channel: Channel) -> Iterator[Publication]:
             yield one
 
 
-def _leave_open(channel: Channel, publication: Publication) -> None:
+def _leave_open(channel: ChannelLife, publication: Publication) -> None:
     """It may go where it was to go, or not."""
     publication.routed = publication.full = None
     queues = {copy.queue for copy in publication.copies}

@@ -8,7 +8,7 @@ from conformance.oracle.topology import MISSING, UNKNOWN, Message
 from conformance.oracle.topology import route as route_names
 
 if TYPE_CHECKING:
-    from conformance.oracle.model.connections.channels import Channel
+    from conformance.oracle.model.connections.channels import ChannelLife
     from conformance.oracle.model.model import Model
     from conformance.oracle.model.queues.queue import Queue
 
@@ -17,7 +17,7 @@ __all__ = ["MISSING", "UNKNOWN", "Route", "route"]
 Route = list["Queue"] | str
 
 
-def route(model: Model, channel: Channel, exchange: str, key: str, content: str) -> Route:
+def route(model: Model, channel: ChannelLife, exchange: str, key: str, content: str) -> Route:
     """The queues that a publish now sent on this channel reaches; `content`: the arguments of its event."""
     if model.open:
         return UNKNOWN

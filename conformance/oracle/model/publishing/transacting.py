@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
 from conformance.oracle.model.connections import requests
-from conformance.oracle.model.connections.channels import Channel
+from conformance.oracle.model.connections.channels import ChannelLife
 from conformance.oracle.model.consumers import settling, windows
 from conformance.oracle.model.publishing import publishes, routing
 from conformance.oracle.model.records import ClientError, Publication
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from conformance.oracle.model.model import Model
 
 
-def select(model: Model, channel: Channel, event: Event) -> None:
+def select(model: Model, channel: ChannelLife, event: Event) -> None:
     """tx.select"""
     if channel.confirm:
         requests.fail_channel(channel, event, "CNF-016", publishes.PRECONDITION_FAILED, "tx.select in confirm mode")
@@ -25,7 +25,7 @@ def select(model: Model, channel: Channel, event: Event) -> None:
     requests.request(channel, event)
 
 
-def commit(model: Model, channel: Channel, event: Event) -> None:
+def commit(model: Model, channel: ChannelLife, event: Event) -> None:
     """tx.commit: all that was put off happens, in order."""
     if _without_select(channel, event):
         return
@@ -61,7 +61,7 @@ def commit(model: Model, channel: Channel, event: Event) -> None:
     channel.uncommitted, channel.unpublished = [], []
 
 
-def _route_again(model: Model, channel: Channel, publication: Publication) -> None:
+def _route_again(model: Model, channel: ChannelLife, publication: Publication) -> None:
     """Brokers route when a message is published, or when it is committed: only where both agree we know."""
     way = routing.route(model, channel, publication.exchange, publication.routing_key, publication.content)
     if not isinstance(way, list) or {*way} != {copy.queue for copy in publication.copies}:
@@ -70,7 +70,7 @@ def _route_again(model: Model, channel: Channel, publication: Publication) -> No
             copy.unowed = copy.indeterminate = True
 
 
-def hurry(channel: Channel, event: Event) -> None:
+def hurry(channel: ChannelLife, event: Event) -> None:
     """A method before the answer to a commit: some brokers close the connection over it, and no text forbids either."""
     if not channel.requests.get(("tx.commit", "")) or not channel.alive():
         return
@@ -91,7 +91,7 @@ def hurry(channel: Channel, event: Event) -> None:
         pending.seq = event.seq
 
 
-def rollback(model: Model, channel: Channel, event: Event) -> None:
+def rollback(model: Model, channel: ChannelLife, event: Event) -> None:
     """tx.rollback: deliveries are outstanding again, publishes are forgotten."""
     if _without_select(channel, event):
         return
@@ -106,7 +106,7 @@ def rollback(model: Model, channel: Channel, event: Event) -> None:
     requests.request(channel, event)
 
 
-def _forget(channel: Channel, publication: Publication) -> None:
+def _forget(channel: ChannelLife, publication: Publication) -> None:
     """What was never published is not returned; one of the same id that is published later may be."""
     alike = channel.recent.get(publication.message, [])
     if publication in alike:
@@ -115,7 +115,7 @@ def _forget(channel: Channel, publication: Publication) -> None:
         channel.recent.pop(publication.message, None)
 
 
-def _without_select(channel: Channel, event: Event) -> bool:
+def _without_select(channel: ChannelLife, event: Event) -> bool:
     """An error on a channel that is not transactional; of one whose past we have not seen nobody can tell."""
     if channel.transactional or channel.adopted:
         return False

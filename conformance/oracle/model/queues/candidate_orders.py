@@ -36,7 +36,7 @@ BUDGET = 8_000 * STEP
 """What may be spent at the beginning, and saved."""
 
 
-class Entry(NamedTuple):
+class PendingEntry(NamedTuple):
     """A publish or a return that is on its way into the queue."""
 
     bit: int
@@ -87,7 +87,7 @@ class Explanation(NamedTuple):
         """Once all explanations have made these entries."""
         return Explanation(self.ready, self.returned, self.rank, self.entered & ~made, self.hands)
 
-    def with_entry(self, entry: Entry, order: str) -> Explanation:
+    def with_entry(self, entry: PendingEntry, order: str) -> Explanation:
         """The line after this publish or return has come into it."""
         message, ready, returned, rank = entry.copy.id, self.ready, self.returned, self.rank
         if order == "original":
@@ -120,7 +120,7 @@ class CandidateOrders:
     strict: bool
     """One channel's publishes and returns come in the order they were sent; else each kind by itself."""
     explanations: set[Explanation] = field(default_factory=lambda: {Explanation()})
-    entries: dict[int, Entry] = field(default_factory=dict)
+    entries: dict[int, PendingEntry] = field(default_factory=dict)
     """By their bits, in the order in which they were sent."""
     owners: set[int] = field(default_factory=set)
     """Channels that have taken something."""
@@ -155,7 +155,7 @@ class CandidateOrders:
             if self._before(one, copy, returned):
                 after |= one.bit
         bit = ~under_way & (under_way + 1)  # the lowest that is free
-        self.entries[bit] = Entry(bit, copy, returned, after)
+        self.entries[bit] = PendingEntry(bit, copy, returned, after)
 
     def drop(self, message: str) -> None:
         """The message is gone for good."""
@@ -251,7 +251,7 @@ class CandidateOrders:
                     steps.append(here.beheaded().holding(receiver.start, (*hand, here.ready[0])))
         return steps
 
-    def _next(self, entry: Entry, here: Explanation) -> bool:
+    def _next(self, entry: PendingEntry, here: Explanation) -> bool:
         """May it be made here: neither made yet, nor before one that has to come first?"""
         return not entry.bit & here.entered and not entry.after & ~here.entered
 
@@ -301,7 +301,7 @@ class CandidateOrders:
             }
             self.explanations = {one.since(made) for one in self.explanations}
 
-    def _before(self, earlier: Entry, copy: Copy, returned: bool) -> bool:
+    def _before(self, earlier: PendingEntry, copy: Copy, returned: bool) -> bool:
         """Does this entry certainly come before one that the client sends now?"""
         one = earlier.copy
         if one.proof > 0:

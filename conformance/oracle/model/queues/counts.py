@@ -19,7 +19,7 @@ from conformance.oracle.model.facts import Counted
 from conformance.oracle.model.records import Census
 
 if TYPE_CHECKING:
-    from conformance.oracle.model.connections.channels import Channel
+    from conformance.oracle.model.connections.channels import ChannelLife
     from conformance.oracle.model.model import Model
     from conformance.oracle.model.queues.queue import Queue
     from conformance.oracle.model.records import Request
@@ -48,7 +48,7 @@ def sent(census: Census | None) -> Census | None:
     return census
 
 
-def answered(channel: Channel, request: Request, event: Event) -> Iterator[Counted]:
+def answered(channel: ChannelLife, request: Request, event: Event) -> Iterator[Counted]:
     """The answer, before the model learns from it."""
     census = request.census
     if census is None or census.queue.stirred != census.stirred:

@@ -11,10 +11,10 @@ from conformance.oracle.model.consumers import taking
 from conformance.oracle.model.queues import dropping, policing
 from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.model.records import PotentialReceiver, Request
-from conformance.oracle.topology import Change
+from conformance.oracle.topology import TopologyChange
 
 if TYPE_CHECKING:
-    from conformance.oracle.model.connections.channels import Channel
+    from conformance.oracle.model.connections.channels import ChannelLife
     from conformance.oracle.model.model import Model
 
 LENGTH, PRIORITIES, TTL = "x-max-length", "x-max-priority", "x-message-ttl"
@@ -29,7 +29,7 @@ LIMITS = frozenset(
 )
 
 
-def declare(model: Model, name: str, event: Event, channel: Channel, change: Change) -> None:
+def declare(model: Model, name: str, event: Event, channel: ChannelLife, change: TopologyChange) -> None:
     """A declaration was sent; declaring a queue that is there, or may be, changes nothing."""
     if model.open:
         return

@@ -12,12 +12,12 @@ from conformance.history.events import Event
 from conformance.oracle import topology
 from conformance.oracle.model import memory
 from conformance.oracle.model.connections import requests
-from conformance.oracle.model.connections.channels import Channel
+from conformance.oracle.model.connections.channels import ChannelLife
 from conformance.oracle.model.consumers import cancelling, timeouts
 from conformance.oracle.model.queues import counts, declaring, dropping
 from conformance.oracle.model.queues.stock import stock_of
 from conformance.oracle.model.records import Census, Request
-from conformance.oracle.topology import Change
+from conformance.oracle.topology import TopologyChange
 
 if TYPE_CHECKING:
     from conformance.oracle.model.model import Model
@@ -26,7 +26,7 @@ LONG = 256
 """From so many messages on the purge of a queue is work."""
 
 
-def declare(model: Model, channel: Channel, event: Event) -> None:
+def declare(model: Model, channel: ChannelLife, event: Event) -> None:
     arguments = event.args.get("arguments") or {}
     kind = str(arguments.get("x-queue-type") or "classic")
     refusal = timeouts.refusal(model, event, kind, arguments) if "passive" not in event.flags else ""
@@ -34,7 +34,7 @@ def declare(model: Model, channel: Channel, event: Event) -> None:
         requests.fail_channel(channel, event, refusal, 406, f"queue.declare of a {kind} queue with {timeouts.ARGUMENT}")
         return
     model.settings.timed = model.settings.timed or timeouts.ARGUMENT in arguments
-    census, change = counts.asked(model, model.queues.get(event.queue or ""), event), Change(channel, event.seq)
+    census, change = counts.asked(model, model.queues.get(event.queue or ""), event), TopologyChange(channel, event.seq)
     topology.apply(model.topology, channel, event, change)
     if "passive" not in event.flags and event.queue:
         declaring.declare(model, event.queue, event, channel, change)
@@ -43,9 +43,9 @@ def declare(model: Model, channel: Channel, event: Event) -> None:
         request.source, request.consumers = stock.queue, stock.consumers()
 
 
-def delete(model: Model, channel: Channel, event: Event) -> None:
+def delete(model: Model, channel: ChannelLife, event: Event) -> None:
     queue = model.queues.get(event.queue or "")
-    change, census = Change(channel, event.seq), counts.asked(model, queue, event)
+    change, census = TopologyChange(channel, event.seq), counts.asked(model, queue, event)
     topology.apply(model.topology, channel, event, change)
     if queue is not None and (event.has("if_unused") or event.has("if_empty")):
         queue.forget()
@@ -60,7 +60,7 @@ def delete(model: Model, channel: Channel, event: Event) -> None:
     _change(channel, event, change, census)
 
 
-def purge(model: Model, channel: Channel, event: Event) -> None:
+def purge(model: Model, channel: ChannelLife, event: Event) -> None:
     queue = model.queues.get(event.queue or "")
     census = counts.asked(model, queue, event)
     long = queue is not None and len(queue.fresh) >= LONG
@@ -74,14 +74,14 @@ def purge(model: Model, channel: Channel, event: Event) -> None:
         request.rule = "QUEUE-034" if long else ""
 
 
-def arrange(model: Model, channel: Channel, event: Event) -> None:
+def arrange(model: Model, channel: ChannelLife, event: Event) -> None:
     """Exchanges and bindings: where publishes go from now on."""
-    change = Change(channel, event.seq)
+    change = TopologyChange(channel, event.seq)
     topology.apply(model.topology, channel, event, change)
     _change(channel, event, change)
 
 
-def _change(channel: Channel, event: Event, change: Change, census: Census | None = None) -> Request | None:
+def _change(channel: ChannelLife, event: Event, change: TopologyChange, census: Census | None = None) -> Request | None:
     """The answer to this method, where there is one, makes the change certain; else that to a later one does."""
     request = requests.request(channel, event)
     if request is not None:

@@ -39,10 +39,10 @@ from conformance.oracle.model.records import (
     PotentialReceiver,
     Settlement,
 )
-from conformance.oracle.topology import Change
+from conformance.oracle.topology import TopologyChange
 
 if TYPE_CHECKING:
-    from conformance.oracle.model.connections.channels import Channel
+    from conformance.oracle.model.connections.channels import ChannelLife
 
 MARGIN = 3
 """This near to a delivery limit a message is not owed if its returns may have been miscounted."""
@@ -92,8 +92,8 @@ class Queue:
     """Messages may have come into it that we do not know of."""
     guests: bool = False
     """A message may have come into it by a key in CC or BCC, which the model does not follow: no count is certain."""
-    declaration: Change | None = None
-    deletion: Change | None = None
+    declaration: TopologyChange | None = None
+    deletion: TopologyChange | None = None
     volatile: bool = False
     """It may be deleted without anybody asking."""
     room: int | None = None
@@ -203,7 +203,7 @@ class Queue:
             or len(self.sweepers) > 0
         )
 
-    def there(self, copy: Copy, channel: Channel, since: int) -> bool:
+    def there(self, copy: Copy, channel: ChannelLife, since: int) -> bool:
         if 0 < copy.proof <= since:
             return True
         if copy.entry == RELEASED or copy.entered >= since:

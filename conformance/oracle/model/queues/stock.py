@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
-from conformance.oracle.model.connections.channels import LIVE, Channel
+from conformance.oracle.model.connections.channels import LIVE, ChannelLife
 from conformance.oracle.model.queues import counts
 from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.model.records import OUT, PotentialReceiver
@@ -25,7 +25,7 @@ class Stock:
     """Of one queue, now, for a method on this channel."""
 
     queue: Queue
-    channel: Channel
+    channel: ChannelLife
     timed: bool
     """Deliveries may come back by themselves."""
     asked_ns: int
@@ -80,7 +80,7 @@ class Stock:
         return consumer.established > 0 or self.channel.consumers.get(consumer.tag) is consumer
 
 
-def stock_of(model: Model, channel: Channel, event: Event) -> Stock | None:
+def stock_of(model: Model, channel: ChannelLife, event: Event) -> Stock | None:
     """Of the queue that the method names, where it is known."""
     queue = model.queues.get(event.queue or "")
     return Stock(queue, channel, model.settings.timed, event.time_ns) if queue is not None else None

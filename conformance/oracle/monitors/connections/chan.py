@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from conformance.history.events import METHOD, TO_BROKER, Event
-from conformance.oracle.model.connections.channels import OPENING, Channel
+from conformance.oracle.model.connections.channels import OPENING, ChannelLife
 from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.connections.connection import Connection
 from conformance.oracle.model.connections.opening import (
@@ -25,11 +25,11 @@ from conformance.oracle.model.connections.opening import (
 )
 from conformance.oracle.model.facts import (
     Answered,
+    ChannelOpened,
     ClosedUnasked,
     ConnectionFailed,
     Delivered,
     Faulted,
-    Opened,
     Overlooked,
     Passed,
     Unanswered,
@@ -82,8 +82,8 @@ class Numbers:
 # -- opening
 
 
-@judges(Opened, FREE, REUSED)
-def opened(fact: Opened, notes: Notes) -> None:
+@judges(ChannelOpened, FREE, REUSED)
+def opened(fact: ChannelOpened, notes: Notes) -> None:
     """Open-ok: of the highest number, of one below another, or when as many were opened before as may be open."""
     channel, connection, memory = fact.channel, fact.channel.connection, notes.memory(Numbers)
     before = memory.opened.get(connection.name, 0)
@@ -111,7 +111,7 @@ def open_costs_the_connection(fact: ConnectionFailed, notes: Notes) -> None:
         _refused(wanted[0], fact.event, notes)
 
 
-def _only(connection: Connection, wanted: list[Channel]) -> bool:
+def _only(connection: Connection, wanted: list[ChannelLife]) -> bool:
     """Is nothing else under way?"""
     others = [one for one in connection.open_channels() if one not in wanted]
     return not any(one.pending() or one.publishing or one.unproven for one in others)
@@ -124,7 +124,7 @@ def open_costs_the_channel(fact: ClosedUnasked, notes: Notes) -> None:
         _refused(fact.channel, fact.event, notes)
 
 
-def _refused(channel: Channel, event: Event, notes: Notes) -> None:
+def _refused(channel: ChannelLife, event: Event, notes: Notes) -> None:
     connection = channel.connection
     most, count = connection.channel_max, notes.memory(Numbers).opened.get(connection.name, 0)
     text = str(event.args.get("reply_text", ""))
@@ -155,14 +155,14 @@ def others_are_served(fact: Delivered, notes: Notes) -> None:
         notes.show(OTHERS, CONSUMERS, GO_ON)
 
 
-def _beside(channel: Channel) -> int:
+def _beside(channel: ChannelLife) -> int:
     """The last close that was answered, if it was of another channel while this one was open; else 0. A number that is
     opened again before the answer is none beside the one that is closed."""
     connection = channel.connection
     return connection.closes if channel.opened < connection.closes and channel.number != connection.closed else 0
 
 
-def _goes_on(channel: Channel, closed: int, how: str, notes: Notes) -> None:
+def _goes_on(channel: ChannelLife, closed: int, how: str, notes: Notes) -> None:
     heard = notes.memory(Numbers).heard
     if heard.get(channel.opened) != closed:
         heard[channel.opened] = closed
@@ -185,7 +185,7 @@ def others_are_gone(fact: ConnectionFailed, notes: Notes) -> None:
         notes.find(OTHERS, event, allowed, f"connection: {closing(event.args)}", connection.closes)
 
 
-def _under_way(channel: Channel) -> set[tuple[int, int]]:
+def _under_way(channel: ChannelLife) -> set[tuple[int, int]]:
     return {*channel.sent, *((one.class_id, one.method_id) for one in channel.pending())}
 
 

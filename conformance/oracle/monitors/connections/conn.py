@@ -20,13 +20,13 @@ from conformance.oracle.model.connections.handshake import FRAME_MIN
 from conformance.oracle.model.connections.handshaking import MISTAKES, passes
 from conformance.oracle.model.facts import (
     Answered,
-    Beat,
     ConnectionFailed,
+    DroppedSilently,
     FoundEmpty,
-    Heartless,
-    Over,
+    HeartbeatMissed,
+    HeartbeatReceived,
     Passed,
-    Silenced,
+    SocketClosed,
     Unanswered,
     Unlawful,
 )
@@ -269,8 +269,8 @@ def nothing_there(fact: FoundEmpty, notes: Notes) -> None:
         notes.exercise(rule)
 
 
-@judges(Over, CROSSED)
-def ends_amid(fact: Over, notes: Notes) -> None:
+@judges(SocketClosed, CROSSED)
+def ends_amid(fact: SocketClosed, notes: Notes) -> None:
     """The client's close had met the broker's own, and was not answered. A reset may have swallowed the answer."""
     crossed = fact.connection.handshake.crossed
     if crossed and fact.event.args.get("cause") == "fin":
@@ -287,8 +287,8 @@ def answers_amid(fact: Passed, notes: Notes) -> None:
 # -- heartbeats
 
 
-@judges(Beat, "CONN-022", "CONN-023", "CONN-024")
-def beats(fact: Beat, notes: Notes) -> None:
+@judges(HeartbeatReceived, "CONN-022", "CONN-023", "CONN-024")
+def beats(fact: HeartbeatReceived, notes: Notes) -> None:
     """A heartbeat of the broker, where some were agreed."""
     connection, event = fact.connection, fact.event
     handshake = connection.handshake
@@ -324,8 +324,8 @@ def _lasts(connection: Connection, event: Event, since: int) -> bool:
     return event.time_ns - since > LONG * connection.heartbeat * 10**9
 
 
-@judges(Heartless, "CONN-022")
-def no_beat(fact: Heartless, notes: Notes) -> None:
+@judges(HeartbeatMissed, "CONN-022")
+def no_beat(fact: HeartbeatMissed, notes: Notes) -> None:
     """None came in more than two intervals."""
     if fact.connection.heartbeat and fact.connection.usable():
         interval = fact.connection.heartbeat
@@ -334,8 +334,8 @@ def no_beat(fact: Heartless, notes: Notes) -> None:
         notes.find("CONN-022", fact.event, f"a heartbeat every {interval} s", seen, certain=certain)
 
 
-@judges(Silenced, "CONN-024")
-def not_heard(fact: Silenced, notes: Notes) -> None:
+@judges(DroppedSilently, "CONN-024")
+def not_heard(fact: DroppedSilently, notes: Notes) -> None:
     """The broker has dropped a client that had just said something, and more than an interval after it agreed to
     heartbeats: before that nothing may be missed, which is AUTO-005."""
     interval = fact.connection.heartbeat

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from conformance.history.events import TO_BROKER
-from conformance.oracle.model.connections.channels import OPEN, Channel
+from conformance.oracle.model.connections.channels import OPEN, ChannelLife
 from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.facts import Answered, ClosedUnasked, Confirmed, Delivered, FoundEmpty, Passed
 from conformance.oracle.monitors.connections.auth import (
@@ -223,7 +223,7 @@ def confirmed(fact: Confirmed, notes: Notes) -> None:
         _taken(fact.channel, max(one.seq for one in fact.resolved) + 1, notes)
 
 
-def _taken(channel: Channel, before: int, notes: Notes) -> None:
+def _taken(channel: ChannelLife, before: int, notes: Notes) -> None:
     memory = notes.memory(AllowedPublishes).unproven
     sent = memory.get(channel.opened)
     if not sent:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from conformance.history.events import TO_BROKER, Event
-from conformance.oracle.model.connections.channels import OPEN, Channel
+from conformance.oracle.model.connections.channels import OPEN, ChannelLife
 from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.consumers.delivering import request_of
 from conformance.oracle.model.facts import (
@@ -75,7 +75,7 @@ class Quiets:
     """Exchanges all of whose bindings were made with nowait, and when the last was."""
     loud: set[str] = field(default_factory=set)
 
-    def of(self, channel: Channel) -> Quiet:
+    def of(self, channel: ChannelLife) -> Quiet:
         """Of this channel, made when it is first asked for."""
         found = self.channels.get(channel.opened)
         if found is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.consumers.cancelling import NOTIFIED
-from conformance.oracle.model.facts import Bereft, ClosedUnasked, Notified, Unanswered
+from conformance.oracle.model.facts import ClosedUnasked, Notified, Unanswered, UnnotifiedConsumer
 from conformance.oracle.model.owed import NOTICE
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes
@@ -101,8 +101,8 @@ def notice_missing(fact: Unanswered, notes: Notes) -> None:
         )
 
 
-@judges(Bereft, "CAN-001", "CAN-004")
-def silent_and_usable(fact: Bereft, notes: Notes) -> None:
+@judges(UnnotifiedConsumer, "CAN-001", "CAN-004")
+def silent_and_usable(fact: UnnotifiedConsumer, notes: Notes) -> None:
     """A client that does not want to know is not told, and its channel goes on."""
     if notes.profile.choices.get("cancel_notice") == "capability":
         notes.exercise("CAN-001")

@@ -8,7 +8,7 @@ nobody asked for.
 from __future__ import annotations
 
 from conformance.history.events import METHOD, Event
-from conformance.oracle.model.connections.channels import Channel
+from conformance.oracle.model.connections.channels import ChannelLife
 from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.consumers.cancelling import CANCELLED, NOTIFIED, SILENT
 from conformance.oracle.model.facts import (
@@ -16,7 +16,7 @@ from conformance.oracle.model.facts import (
     ChannelInsteadOfConnection,
     ClosedUnasked,
     ConnectionFailed,
-    Rested,
+    ConsumerEndProven,
     Unanswered,
     Unrequested,
 )
@@ -42,13 +42,13 @@ def answered_as_it_must_be(fact: Answered, notes: Notes) -> None:
             notes.report("CAN-008", "cancel-ok and no notification so far")
 
 
-def _noticed(channel: Channel, tag: str) -> bool:
+def _noticed(channel: ChannelLife, tag: str) -> bool:
     consumer, ended = channel.consumers.get(tag), channel.ended.get(tag)
     return bool((consumer is not None and consumer.noticed) or (ended is not None and ended.noticed))
 
 
-@judges(Rested, "CAN-004", "CAN-005", "CAN-010")
-def nothing_followed(fact: Rested, notes: Notes) -> None:
+@judges(ConsumerEndProven, "CAN-004", "CAN-005", "CAN-010")
+def nothing_followed(fact: ConsumerEndProven, notes: Notes) -> None:
     """Since the consumer's end the channel has answered, and nothing came for the tag.
 
     Where everybody is told, a client that did not ask has heard what the profile allows, and its channel goes on.

@@ -6,17 +6,17 @@ only where something could have: a message that entered its queue after the end,
 
 from __future__ import annotations
 
-from conformance.oracle.model.connections.channels import STARTING, Channel, Consumer
+from conformance.oracle.model.connections.channels import STARTING, ChannelLife, Consumer
 from conformance.oracle.model.consumers.cancelling import AGREED, CANCELLED, NOTIFIED, SILENT
-from conformance.oracle.model.facts import Accepted, ClosedUnasked, Delivered, Stray
+from conformance.oracle.model.facts import Accepted, ClosedUnasked, Delivered, StrayDelivery
 from conformance.oracle.monitors import fate
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import judges
 
 
-@judges(Stray, "CAN-009", "CAN-010", "CAN-014", "CAN-015")
-def to_nobody(fact: Stray, notes: Notes) -> None:
+@judges(StrayDelivery, "CAN-009", "CAN-010", "CAN-014", "CAN-015")
+def to_nobody(fact: StrayDelivery, notes: Notes) -> None:
     """A delivery to a consumer that has ended, or that has not been confirmed."""
     channel, tag = fact.channel, fact.consumer_tag
     if channel.indeterminate or channel.connection.error:
@@ -71,7 +71,7 @@ def to_somebody(fact: Delivered, notes: Notes) -> None:
         notes.exercise("CAN-011")
 
 
-def tag_of_former(channel: Channel, consumer: Consumer) -> bool:
+def tag_of_former(channel: ChannelLife, consumer: Consumer) -> bool:
     """Does the consumer have the tag of a former one of its queue, and is it a queue that may mistake it for that?"""
     ended = channel.ended.get(consumer.tag)
     return (
@@ -82,7 +82,7 @@ def tag_of_former(channel: Channel, consumer: Consumer) -> bool:
     )
 
 
-def notified_neighbour(channel: Channel, consumer: Consumer, before: int) -> bool:
+def notified_neighbour(channel: ChannelLife, consumer: Consumer, before: int) -> bool:
     """Did another consumer of the channel end with its queue, while this one was there, before that moment?"""
     return channel.bereaved and any(
         ended.how == NOTIFIED and consumer.receiver.start < ended.at < before for ended in channel.ended.values()
@@ -114,7 +114,7 @@ def not_settleable(fact: ClosedUnasked, notes: Notes) -> None:
         )
 
 
-def _lost_with_queue(channel: Channel, consumer: Consumer | None) -> bool:
+def _lost_with_queue(channel: ChannelLife, consumer: Consumer | None) -> bool:
     ended = channel.ended.get(consumer.tag) if consumer is not None else None
     return ended is not None and consumer is not None and ended.how == NOTIFIED and ended.source is consumer.source
 

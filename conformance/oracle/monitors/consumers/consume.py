@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from conformance.history.events import METHOD, TO_BROKER, Event
-from conformance.oracle.model.connections.channels import CLOSED, LIVE, Channel, Consumer
+from conformance.oracle.model.connections.channels import CLOSED, LIVE, ChannelLife, Consumer
 from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.consumers.delivering import REPLIES
 from conformance.oracle.model.facts import Answered, ClosedUnasked, ConnectionFailed, Passed, Unrequested
@@ -38,7 +38,7 @@ MOST = 256
 class Holder:
     """A consumer that was asked for."""
 
-    channel: Channel
+    channel: ChannelLife
     tag: str
     exclusive: bool
     seq: int
@@ -100,7 +100,7 @@ def asked_for(fact: Passed, notes: Notes) -> None:
         del memory.holders[next(iter(memory.holders)) if len(holders) <= MOST else event.queue]
 
 
-def _expected(event: Event, channel: Channel, holders: list[Holder], memory: Consumers) -> tuple[str, ...]:
+def _expected(event: Event, channel: ChannelLife, holders: list[Holder], memory: Consumers) -> tuple[str, ...]:
     """The rule by which it must be refused, or the rules by which it must be carried out."""
     sure = [one for one in holders if one.there()]
     if any(one.exclusive for one in sure):
@@ -118,7 +118,7 @@ def _expected(event: Event, channel: Channel, holders: list[Holder], memory: Con
     return tuple(rule for rule, applies in claims if applies)
 
 
-def _of_one_user(channel: Channel, event: Event, memory: Consumers) -> bool:
+def _of_one_user(channel: ChannelLife, event: Event, memory: Consumers) -> bool:
     """Has whoever asks the rights of those who have consumed from the queue?"""
     connection, queue = channel.connection, event.queue or ""
     before = {one.channel.connection.user for one in memory.holders.get(queue, ())}
@@ -180,7 +180,7 @@ def connection_lost(fact: ConnectionFailed, notes: Notes) -> None:
         _refused(fact.event, fact.connection.channels.values(), "connection", notes)
 
 
-def _refused(event: Event, channels: Iterable[Channel], what: str, notes: Notes) -> None:
+def _refused(event: Event, channels: Iterable[ChannelLife], what: str, notes: Notes) -> None:
     memory = notes.memory(Consumers)
     waiting = [one for channel in channels for one in channel.pending() if one.method == "basic.consume"]
     if ids_of(event) != CONSUME or len(waiting) != 1:

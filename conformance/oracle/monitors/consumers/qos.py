@@ -7,7 +7,7 @@ not count. That a limit is not used up is judged only at deadlines (`silence`). 
 from __future__ import annotations
 
 from conformance.history.events import METHOD
-from conformance.oracle.model.connections.channels import LIVE, Channel, Consumer
+from conformance.oracle.model.connections.channels import LIVE, ChannelLife, Consumer
 from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.consumers import windows
 from conformance.oracle.model.facts import (
@@ -126,7 +126,7 @@ def _twice(fact: Delivered) -> bool:
     return copy.place == OUT and copy.holder is not None and copy.holder.channel is fact.channel
 
 
-def _limited(channel: Channel, consumer: Consumer) -> bool:
+def _limited(channel: ChannelLife, consumer: Consumer) -> bool:
     return consumer.limit > 0 and not (consumer.no_ack or consumer.limit_moved or channel.indeterminate)
 
 
@@ -136,7 +136,7 @@ def _more_waits(fact: Delivered) -> bool:
     return len(queue.fresh) + len(queue.returned) > (fact.copy.place == WAITING and not fact.copy.unowed)
 
 
-def _some_of_window(channel: Channel, consumer: Consumer | None) -> list[int]:
+def _some_of_window(channel: ChannelLife, consumer: Consumer | None) -> list[int]:
     """Some of the deliveries that fill the window."""
     held = [one for one in windows.held_by(channel) if one.consumer is not None and consumer in (None, one.consumer)]
     return [one.seq for one in held[-WITNESSES:]]

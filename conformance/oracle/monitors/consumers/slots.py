@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import islice
 
 from conformance.oracle.model.connections import endings
-from conformance.oracle.model.connections.channels import LIVE, Channel, Consumer
+from conformance.oracle.model.connections.channels import LIVE, ChannelLife, Consumer
 from conformance.oracle.model.consumers import windows
 from conformance.oracle.model.consumers.windows import Window
 from conformance.oracle.model.records import PUBLISHED, Copy, Delivery, Settlement
@@ -22,7 +22,7 @@ MIXED = 3
 """This many ways of giving slots back are a mixture."""
 
 
-def of_settlement(settlement: Settlement, channel: Channel) -> str:
+def of_settlement(settlement: Settlement, channel: ChannelLife) -> str:
     """The rule by which this settlement frees slots."""
     if channel.transactional:
         return "QOS-026"
@@ -33,52 +33,52 @@ def of_settlement(settlement: Settlement, channel: Channel) -> str:
     return "QOS-013" if len({id(one.consumer) for one in settlement.covered if one.consumer}) > 1 else "QOS-012"
 
 
-def gets(channel: Channel) -> int:
+def gets(channel: ChannelLife) -> int:
     """Deliveries of basic.get that are outstanding."""
     return sum(one.consumer is None for one in windows.held_by(channel)) if channel.fetched or channel.adopted else 0
 
 
-def orphans(channel: Channel) -> list[Delivery]:
+def orphans(channel: ChannelLife) -> list[Delivery]:
     """Outstanding deliveries of consumers that have been cancelled, or are to be."""
     if len(channel.consumers) == channel.joined and all(one.state == LIVE for one in channel.consumers.values()):
         return []
     return [one for one in windows.held_by(channel) if endings.orphaned(one)]
 
 
-def siblings(channel: Channel, consumer: Consumer) -> list[Consumer]:
+def siblings(channel: ChannelLife, consumer: Consumer) -> list[Consumer]:
     """The other consumers of the channel that have deliveries outstanding."""
     return [other for other in channel.consumers.values() if other is not consumer and other.window.held > 0]
 
 
-def reached_from_elsewhere(channel: Channel) -> bool:
+def reached_from_elsewhere(channel: ChannelLife) -> bool:
     """May a multiple settlement of another channel have taken what this one holds, if it reached so far (ACK-004)?"""
     return any(fate.by_other_channel(one) is not None for one in windows.held_by(channel))
 
 
-def limited_elsewhere(channel: Channel) -> list[Channel]:
+def limited_elsewhere(channel: ChannelLife) -> list[ChannelLife]:
     """Other channels of the connection on which basic.qos was used."""
     others = channel.connection.channels.values()
     return [other for other in others if other is not channel and (other.prefetch_at or other.shared.since)]
 
 
-def changed_since(channel: Channel, consumer: Consumer) -> bool:
+def changed_since(channel: ChannelLife, consumer: Consumer) -> bool:
     """Was another limit for consumers set after this one was started?"""
     return channel.prefetch_at > consumer.receiver.start and channel.prefetch != consumer.limit
 
 
-def meddled(channel: Channel, consumer: Consumer) -> bool:
+def meddled(channel: ChannelLife, consumer: Consumer) -> bool:
     """Was another limit set on the channel after this consumer was started? A broker that lets a new one reach what
     runs breaks QOS-004, and what comes of it may look like a breach of another rule."""
     return consumer.overruled or channel.shared.since > consumer.receiver.start
 
 
-def followed(channel: Channel, consumer: Consumer) -> bool:
+def followed(channel: ChannelLife, consumer: Consumer) -> bool:
     """Were slots given back since then? What comes of it may be owed to either."""
     freed = consumer.window.freed
     return changed_since(channel, consumer) and freed is not None and freed.settlement.seq > channel.prefetch_at
 
 
-def abandoned(channel: Channel, consumer: Consumer) -> bool:
+def abandoned(channel: ChannelLife, consumer: Consumer) -> bool:
     """Has nothing come since the limit was removed for others, although all is settled? No lost slot explains that."""
     window = consumer.window
     removed = changed_since(channel, consumer) and not channel.prefetch
@@ -99,7 +99,7 @@ def rivalled(consumer: Consumer) -> bool:
 # -- one too many
 
 
-def of_overrun(channel: Channel, consumer: Consumer) -> str:
+def of_overrun(channel: ChannelLife, consumer: Consumer) -> str:
     """A consumer has more outstanding than its limit."""
     window, shared = consumer.window, channel.shared
     if consumer.limited_globally:
@@ -121,13 +121,13 @@ def of_overrun(channel: Channel, consumer: Consumer) -> str:
     return "QOS-007" if shared.count and shared.since > consumer.limited_at else "QOS-001"
 
 
-def _lent(other: Channel, consumer: Consumer) -> bool:
+def _lent(other: ChannelLife, consumer: Consumer) -> bool:
     """May this other channel's limit have been taken for the consumer's?"""
     meant = consumer.limited_at < other.prefetch_at < consumer.receiver.start
     return meant and not 0 < other.prefetch <= consumer.window.held
 
 
-def _stranger(channel: Channel, window: Window) -> str:
+def _stranger(channel: ChannelLife, window: Window) -> str:
     """Was the last settlement none of this window's business?"""
     last = channel.last_settlement
     if last is None or last.seq < window.full_at or not last.covered:
@@ -135,7 +135,7 @@ def _stranger(channel: Channel, window: Window) -> str:
     return "QOS-015" if all(one.consumer is None for one in last.covered) else "QOS-013"
 
 
-def of_shared_overrun(channel: Channel) -> str:
+def of_shared_overrun(channel: ChannelLife) -> str:
     """A channel has more outstanding than its limit; not so to a broker that forgets what cancelled consumers hold, or
     takes each get that was recovered for a slot that has become free."""
     shared = channel.shared
@@ -157,7 +157,7 @@ def of_shared_overrun(channel: Channel) -> str:
 # -- one too few
 
 
-def of_starved(channel: Channel, consumer: Consumer, copy: Copy) -> str:
+def of_starved(channel: ChannelLife, consumer: Consumer, copy: Copy) -> str:
     """A message waits for a consumer that has room. Empty, if limits have no part in it."""
     window, shared = consumer.window, channel.shared
     if consumer.no_ack:
@@ -170,7 +170,7 @@ def of_starved(channel: Channel, consumer: Consumer, copy: Copy) -> str:
     return "" if rule in ("QOS-002", "QOS-005", "QOS-028") else rule
 
 
-def _of_starved(channel: Channel, consumer: Consumer) -> str:
+def _of_starved(channel: ChannelLife, consumer: Consumer) -> str:
     window, shared = consumer.window, channel.shared
     if shared.gets:
         return "QOS-015"
@@ -194,7 +194,7 @@ def _of_starved(channel: Channel, consumer: Consumer) -> str:
     return "QOS-002" if consumer.limit or shared.count else _of_unlimited(channel, consumer)
 
 
-def _of_leak(channel: Channel, window: Window) -> str:
+def _of_leak(channel: ChannelLife, window: Window) -> str:
     """Slots were given back, and are not used again."""
     freed = window.freed
     if freed is None or not window.fills:
@@ -204,7 +204,7 @@ def _of_leak(channel: Channel, window: Window) -> str:
     return of_settlement(freed.settlement, channel)
 
 
-def _of_strangers(channel: Channel, window: Window, limit: int) -> str:
+def _of_strangers(channel: ChannelLife, window: Window, limit: int) -> str:
     """Something else seems to be counted that takes no slot of this window."""
     got = gets(channel)
     if 0 < got >= limit - window.held:
@@ -213,13 +213,13 @@ def _of_strangers(channel: Channel, window: Window, limit: int) -> str:
     return "QOS-020" if 0 < old >= limit - window.held else ""
 
 
-def filled_by_siblings(channel: Channel, consumer: Consumer) -> bool:
+def filled_by_siblings(channel: ChannelLife, consumer: Consumer) -> bool:
     """Would what the channel's consumers hold together fill this one's own limit, gets or no gets?"""
     together = sum(other.window.held for other in channel.consumers.values())
     return 0 < consumer.limit <= together and not channel.shared.count
 
 
-def _of_unlimited(channel: Channel, consumer: Consumer) -> str:
+def _of_unlimited(channel: ChannelLife, consumer: Consumer) -> str:
     if consumer.limited_at:
         return "QOS-005"
     if any(other.prefetch or other.shared.count for other in limited_elsewhere(channel)):
@@ -230,7 +230,7 @@ def _of_unlimited(channel: Channel, consumer: Consumer) -> str:
 # -- as it should be
 
 
-def borne_out(channel: Channel, consumer: Consumer) -> list[str]:
+def borne_out(channel: ChannelLife, consumer: Consumer) -> list[str]:
     """The rules that speak for a limit of a consumer which has just been reached, and will hold."""
     window = consumer.window
     rules = ["QOS-009"] if consumer.limited_globally else ["QOS-001", "QOS-002"]
@@ -248,7 +248,7 @@ def borne_out(channel: Channel, consumer: Consumer) -> list[str]:
     return rules
 
 
-def borne_out_together(channel: Channel) -> list[str]:
+def borne_out_together(channel: ChannelLife) -> list[str]:
     """The same for the limit of a channel."""
     shared = channel.shared
     rules = ["QOS-006", *_of_refill(channel, shared)]
@@ -265,13 +265,13 @@ def borne_out_together(channel: Channel) -> list[str]:
     return rules
 
 
-def _out_of_turn(settlement: Settlement, channel: Channel) -> bool:
+def _out_of_turn(settlement: Settlement, channel: ChannelLife) -> bool:
     """Does a consumer still hold older deliveries than one of its own that was settled?"""
     (settled,) = settlement.covered
     return any(one.consumer is settled.consumer and one.tag < settled.tag for one in windows.held_by(channel))
 
 
-def _of_refill(channel: Channel, window: Window) -> list[str]:
+def _of_refill(channel: ChannelLife, window: Window) -> list[str]:
     """That the oldest delivery frees its slot is true of a broker as well where no other one does."""
     freed = window.freed
     if freed is None or not freed.full:

@@ -13,10 +13,10 @@ from conformance.oracle.model.consumers.cancelling import AGREED
 from conformance.oracle.model.facts import (
     Accepted,
     Answered,
+    ChannelRefused,
     ClosedUnasked,
     ConnectionFailed,
     Delivered,
-    Refused,
     TimedOut,
     Unanswered,
 )
@@ -207,8 +207,8 @@ def cancel_refused(fact: ClosedUnasked, notes: Notes) -> None:
 # -- the tag
 
 
-@judges(Refused, "TMO-016")
-def refused_twice(fact: Refused, notes: Notes) -> None:
+@judges(ChannelRefused, "TMO-016")
+def refused_twice(fact: ChannelRefused, notes: Notes) -> None:
     """The second settlement of what timed out costs the channel."""
     spent = fact.channel.deliveries.get(fact.error.settlement.tag)
     if spent is not None and spent.stale:

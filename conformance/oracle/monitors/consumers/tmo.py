@@ -8,10 +8,10 @@ breaks the rule of the level that counts. What settling and cancelling do afterw
 from __future__ import annotations
 
 from conformance.history.events import METHOD, Event
-from conformance.oracle.model.connections.channels import LIVE, Channel, Consumer
+from conformance.oracle.model.connections.channels import LIVE, ChannelLife, Consumer
 from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.consumers.timeouts import MS, TOLERANCE, Timer, present
-from conformance.oracle.model.facts import ClosedUnasked, ConnectionFailed, Notified, Overdue, TimedOut
+from conformance.oracle.model.facts import ClosedUnasked, ConnectionFailed, Notified, TimedOut, TimeoutOverdue
 from conformance.oracle.model.records import Delivery
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes
@@ -292,7 +292,7 @@ def connection_lost(fact: ConnectionFailed, notes: Notes) -> None:
 
 
 @judges(
-    Overdue,
+    TimeoutOverdue,
     "TMO-002",
     "TMO-003",
     "TMO-004",
@@ -307,7 +307,7 @@ def connection_lost(fact: ConnectionFailed, notes: Notes) -> None:
     "TMO-024",
     "TMO-026",
 )
-def never(fact: Overdue, notes: Notes) -> None:
+def never(fact: TimeoutOverdue, notes: Notes) -> None:
     """It should have timed out, and nothing came."""
     delivery, channel = fact.delivery, fact.channel
     timer, levels = timer_of(delivery), timer_of(delivery).levels
@@ -344,7 +344,7 @@ def never(fact: Overdue, notes: Notes) -> None:
         )
 
 
-def _never_looked(delivery: Delivery, channel: Channel, fact: Overdue, notes: Notes) -> None:
+def _never_looked(delivery: Delivery, channel: ChannelLife, fact: TimeoutOverdue, notes: Notes) -> None:
     """A channel that looks once a minute goes by its oldest delivery, behind which others may hide."""
     watched = notes.profile.choices.get("consumer_timeout") == "channel"
     if (

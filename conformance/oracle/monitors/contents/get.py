@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from conformance.history.events import METHOD, TO_BROKER, Event
-from conformance.oracle.model.connections.channels import OPEN, Channel
+from conformance.oracle.model.connections.channels import OPEN, ChannelLife
 from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.facts import ClosedUnasked, ConnectionFailed, FoundEmpty, Passed
 from conformance.oracle.monitors.deliveries.ack import closing
@@ -113,7 +113,7 @@ def answered(fact: Passed, notes: Notes) -> None:
         _in_order(fact.event, channel, first, gets, notes)
 
 
-def _in_order(event: Event, channel: Channel, first: Waiting, gets: list[Waiting], notes: Notes) -> None:
+def _in_order(event: Event, channel: ChannelLife, first: Waiting, gets: list[Waiting], notes: Notes) -> None:
     """The message is one of the queue of the first get, where that can be told by its address."""
     queue, sent = event.routing_key or "", _published(event, channel)
     others = [one for one in gets if one.queue != first.queue]
@@ -127,7 +127,7 @@ def _in_order(event: Event, channel: Channel, first: Waiting, gets: list[Waiting
         notes.find(IN_ORDER, event, allowed, observed, first.seq, later.seq, sent)
 
 
-def _published(event: Event, channel: Channel) -> int:
+def _published(event: Event, channel: ChannelLife) -> int:
     """When this message was published straight to the queue that its key names, and nowhere else; 0: it may have come
     by other ways."""
     sent = [one for other in channel.connection.channels.values() for one in other.recent.get(event.message or "", ())]
@@ -148,7 +148,7 @@ def connection_closed(fact: ConnectionFailed, notes: Notes) -> None:
         _ended(fact.event, fact.connection.channels.values(), frozenset(), notes)
 
 
-def _ended(event: Event, channels: Iterable[Channel], lawful: frozenset[int], notes: Notes) -> None:
+def _ended(event: Event, channels: Iterable[ChannelLife], lawful: frozenset[int], notes: Notes) -> None:
     memory, code = notes.memory(Gets), int(event.args.get("reply_code", 0))
     for channel in channels:
         gets = memory.waiting.pop(channel.opened, [])

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from conformance.history.events import METHOD, TO_BROKER, Event
-from conformance.oracle.model.connections.channels import OPEN, PUBLISH, Channel
+from conformance.oracle.model.connections.channels import OPEN, PUBLISH, ChannelLife
 from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.facts import Answered, ClosedUnasked, Confirmed, ConnectionFailed, Passed
 from conformance.oracle.model.publishing.publishes import body_frames, has_frame_end, uneven
@@ -117,7 +117,7 @@ def confirmed(fact: Confirmed, notes: Notes) -> None:
         _taken(memory, fact.channel, [one for one in listed if one[0] in resolved], notes)
 
 
-def _taken(memory: Peculiar, channel: Channel, taken: list[tuple[int, str]], notes: Notes) -> None:
+def _taken(memory: Peculiar, channel: ChannelLife, taken: list[tuple[int, str]], notes: Notes) -> None:
     if not taken:
         return
     notes.exercise(*(rule for _, rule in taken if rule and rule in (TIME, NUMBERS, WORDS)))
@@ -142,7 +142,7 @@ def connection_closed(fact: ConnectionFailed, notes: Notes) -> None:
         _refused(fact.event, "connection", fact.connection.channels.values(), notes)
 
 
-def _refused(event: Event, what: str, channels: Iterable[Channel], notes: Notes) -> None:
+def _refused(event: Event, what: str, channels: Iterable[ChannelLife], notes: Notes) -> None:
     memory, ids, code = notes.memory(Peculiar), ids_of(event), int(event.args.get("reply_code", 0))
     channels = [one for one in channels if one.alive()]
     nameless = ids == (0, 0) and all({*one.sent} <= {PUBLISH} and not one.pending() for one in channels)

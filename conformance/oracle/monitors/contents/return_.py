@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from conformance.oracle.model.connections.channels import Channel
+from conformance.oracle.model.connections.channels import ChannelLife
 from conformance.oracle.model.facts import ChannelClosed, Returned
 from conformance.oracle.model.records import Publication
 from conformance.oracle.monitors.notes import Notes
@@ -83,22 +83,22 @@ def never_came_back(fact: ChannelClosed, notes: Notes) -> None:
         notes.exercise(ONCE)
 
 
-def _others(channel: Channel) -> list[Channel]:
+def _others(channel: ChannelLife) -> list[ChannelLife]:
     return [one for one in channel.connection.channels.values() if one is not channel and one.alive()]
 
 
-def _owed(channel: Channel) -> list[Publication]:
+def _owed(channel: ChannelLife) -> list[Publication]:
     """What must come back on it and has not, in the order in which it was published."""
     return sorted(_candidates(channel), key=lambda one: one.seq)
 
 
-def _returned(channel: Channel) -> list[Publication]:
+def _returned(channel: ChannelLife) -> list[Publication]:
     """What had to come back on it, and has."""
     mine = [one for group in channel.recent.values() if not channel.transactional for one in group]
     return [one for one in mine if one.mandatory and one.routed is False and one.returned and not one.immediate]
 
 
-def _candidates(channel: Channel) -> Iterator[Publication]:
+def _candidates(channel: ChannelLife) -> Iterator[Publication]:
     for group in channel.recent.values() if not channel.transactional else ():
         for one in group:
             if one.mandatory and one.routed is False and not (one.returned or one.immediate):

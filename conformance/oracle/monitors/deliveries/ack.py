@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.oracle.model.connections.channels import Channel
+from conformance.oracle.model.connections.channels import ChannelLife
 from conformance.oracle.model.connections.closing import NAMED_TAG
 from conformance.oracle.model.facts import Accepted, ClosedUnasked, Confirmed, Delivered, Unrequested
 from conformance.oracle.model.records import DEAD, EITHER, RELEASED, RETURNED, WAITING, Settlement
@@ -158,7 +158,7 @@ def acks_nobody_asked_for(fact: Confirmed, notes: Notes) -> None:
         )
 
 
-def _confirmed_elsewhere(channel: Channel) -> bool:
+def _confirmed_elsewhere(channel: ChannelLife) -> bool:
     """May it be a confirm of what this channel published, as another one of the connection asked for?"""
     others = channel.connection.channels.values()
     return channel.plain > 0 and any(other.confirm for other in others if other is not channel)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.history.events import METHOD, Event
-from conformance.oracle.model.connections.channels import Channel
+from conformance.oracle.model.connections.channels import ChannelLife
 from conformance.oracle.model.connections.closing import NAMED_TAG, ids_of
 from conformance.oracle.model.consumers.settling import SIGNED_LIMIT
 from conformance.oracle.model.facts import (
@@ -11,12 +11,12 @@ from conformance.oracle.model.facts import (
     Answered,
     ChannelClosed,
     ChannelInsteadOfConnection,
+    ChannelOpened,
+    ChannelRefused,
     ClosedUnasked,
     ConnectionFailed,
     Delivered,
-    Opened,
-    Refused,
-    Stray,
+    StrayDelivery,
 )
 from conformance.oracle.model.records import ClientError, Settlement
 from conformance.oracle.monitors import fate
@@ -41,7 +41,7 @@ REFUSED_TOO = {"RQ-014": (SPENT, OF_RECOVER)}
 
 
 @judges(
-    Refused,
+    ChannelRefused,
     "ERR-001",
     "ERR-002",
     "ERR-003",
@@ -56,7 +56,7 @@ REFUSED_TOO = {"RQ-014": (SPENT, OF_RECOVER)}
     "TAG-009",
     "TX-001",
 )
-def refused(fact: Refused, notes: Notes) -> None:
+def refused(fact: ChannelRefused, notes: Notes) -> None:
     """The broker closed the channel over a mistake: in the right form, and before it answered anything later."""
     error, event = fact.error, fact.event
     settlement, code = error.settlement, int(event.args.get("reply_code", 0))
@@ -194,8 +194,8 @@ def no_new_deliveries_after_close(fact: AfterClose, notes: Notes) -> None:
         )
 
 
-@judges(Opened, "ERR-006", "ERR-007")
-def opened_again(fact: Opened, notes: Notes) -> None:
+@judges(ChannelOpened, "ERR-006", "ERR-007")
+def opened_again(fact: ChannelOpened, notes: Notes) -> None:
     """The number is usable again; and by now any answer to what had to be ignored would have come."""
     former = fact.previous
     if former is None:
@@ -216,8 +216,8 @@ def no_limit_from_before(fact: Delivered, notes: Notes) -> None:
         notes.show("ERR-007", UNLIMITED, OF_REOPENING)
 
 
-@judges(Stray, "ERR-007")
-def no_consumers_from_before(fact: Stray, notes: Notes) -> None:
+@judges(StrayDelivery, "ERR-007")
+def no_consumers_from_before(fact: StrayDelivery, notes: Notes) -> None:
     """The consumers of a closed channel do not live on in the next."""
     channel = fact.channel
     if channel.indeterminate or channel.connection.error or not channel.of_before(fact.consumer_tag):
@@ -236,7 +236,7 @@ def no_consumers_from_before(fact: Stray, notes: Notes) -> None:
         )
 
 
-def _late(channel: Channel, event: Event) -> bool:
+def _late(channel: ChannelLife, event: Event) -> bool:
     """Is it a delivery of the life before, which failed, on a queue that may serve it for a while after close-ok?
 
     The number may have been opened and closed once more by then.

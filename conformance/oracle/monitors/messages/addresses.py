@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from conformance.history.events import METHOD, TO_BROKER, Event
-from conformance.oracle.model.connections.channels import OPEN, Channel
+from conformance.oracle.model.connections.channels import OPEN, ChannelLife
 from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.consumers.delivering import REPLIES
 from conformance.oracle.model.facts import Answered, ClosedUnasked, Confirmed, ConnectionFailed, Passed, Returned
@@ -77,7 +77,7 @@ def connection_lost(fact: ConnectionFailed, notes: Notes) -> None:
         _closed(fact.event, fact.connection.channels.values(), "connection", notes)
 
 
-def _closed(event: Event, channels: Iterable[Channel], what: str, notes: Notes) -> None:
+def _closed(event: Event, channels: Iterable[ChannelLife], what: str, notes: Notes) -> None:
     pending = [one for channel in channels for one in channel.pending()]
     memory = notes.memory(Looks).looks
     if len(pending) != 1 or pending[0].seq not in memory or ids_of(event) not in (DECLARE, (0, 0)):

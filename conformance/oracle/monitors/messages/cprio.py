@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from conformance.oracle.model.connections.channels import LIVE, OPEN, Channel, Consumer
+from conformance.oracle.model.connections.channels import LIVE, OPEN, ChannelLife, Consumer
 from conformance.oracle.model.consumers.windows import Freed
 from conformance.oracle.model.facts import Answered, Delivered
 from conformance.oracle.model.queues.queue import Queue
@@ -31,7 +31,7 @@ MOST = 64
 class Ranked:
     """A consumer that is there."""
 
-    channel: Channel
+    channel: ChannelLife
     consumer: Consumer
     began: int
     alone: dict[Ranked, int] = field(default_factory=dict)

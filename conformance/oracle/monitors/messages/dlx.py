@@ -21,10 +21,10 @@ from conformance.oracle.monitors.messages.deadletters.deaths import (
     MILLISECOND,
     REJECTED,
     RETURNED,
+    DeadLettering,
     Death,
-    Graves,
-    Mortal,
-    Step,
+    DeathStep,
+    TrackedMessage,
     after,
     names_in,
     properties,
@@ -61,26 +61,26 @@ SEEN = (
 @follows("basic.deliver", "basic.get-ok", rules=SEEN)
 def came(fact: Passed, notes: Notes) -> None:
     """It is seen in a queue."""
-    event, graves = fact.event, notes.memory(Graves)
-    mortal = graves.messages.get(event.message or "")
-    found = source_of(fact) if mortal is not None else None
-    if mortal is None:
+    event, lettering = fact.event, notes.memory(DeadLettering)
+    tracked = lettering.messages.get(event.message or "")
+    found = source_of(fact) if tracked is not None else None
+    if tracked is None:
         return
     if found is None:
-        graves.messages[event.message or ""] = None
+        lettering.messages[event.message or ""] = None
         return
     queue, automatic = found
     content = properties(event.arguments)
     deaths = table_of(content.get("headers") or {})
-    if not mortal.over and (deaths or mortal.deaths or queue != mortal.queue):
-        _judge(event, mortal, queue, content, graves, notes)
-    mortal.seen.add(queue)
-    mortal.seen_ns = event.time_ns
-    mortal.queue, mortal.exchange, mortal.key = queue, event.exchange or "", event.routing_key or ""
-    mortal.deaths = tuple(_death(one) for one in deaths)
-    mortal.fate, mortal.died_ns = (ACKED, event.time_ns) if automatic else (HELD, 0)
-    mortal.committed, mortal.returned_ns = 0, 0
-    mortal.holder = fact.connection.channels.get(event.channel)
+    if not tracked.over and (deaths or tracked.deaths or queue != tracked.queue):
+        _judge(event, tracked, queue, content, lettering, notes)
+    tracked.seen.add(queue)
+    tracked.seen_ns = event.time_ns
+    tracked.queue, tracked.exchange, tracked.key = queue, event.exchange or "", event.routing_key or ""
+    tracked.deaths = tuple(_death(one) for one in deaths)
+    tracked.fate, tracked.died_ns = (ACKED, event.time_ns) if automatic else (HELD, 0)
+    tracked.committed, tracked.returned_ns = 0, 0
+    tracked.holder = fact.connection.channels.get(event.channel)
 
 
 def source_of(fact: Passed) -> tuple[str, bool] | None:
@@ -102,49 +102,53 @@ def _death(one: Any) -> Death:
     return str(one.get("queue")), str(one.get("reason")), count if isinstance(count, int) else 0
 
 
-def _judge(event: Event, mortal: Mortal, queue: str, content: Any, graves: Graves, notes: Notes) -> None:
+def _judge(
+    event: Event, tracked: TrackedMessage, queue: str, content: Any, lettering: DeadLettering, notes: Notes
+) -> None:
     """A dead letter: what it tells, beside what has happened."""
     headers = content.get("headers") or {}
     told = tuple(_death(one) for one in table_of(headers))
-    if mortal.undecided():
-        mortal.over = True
+    if tracked.undecided():
+        tracked.over = True
         return
-    if queue == mortal.queue and told == mortal.deaths and mortal.fate != GIVEN_UP:
-        if mortal.fate == ACKED and mortal.died_ns and graves.alone(mortal):
-            mortal.over = True
-            notes.find(SETTLED, event, "not again: it was acknowledged", words(told), mortal.sent)
+    if queue == tracked.queue and told == tracked.deaths and tracked.fate != GIVEN_UP:
+        if tracked.fate == ACKED and tracked.died_ns and lettering.alone(tracked):
+            tracked.over = True
+            notes.find(SETTLED, event, "not again: it was acknowledged", words(told), tracked.sent)
         return  # it was given back
-    if graves.alone(mortal) and not _goes_on(mortal.deaths, told):
-        mortal.over = True
-        allowed = f"{words(mortal.deaths)}, and perhaps more"
-        notes.find(COUNTS, event, allowed, words(told), mortal.sent)
+    if lettering.alone(tracked) and not _goes_on(tracked.deaths, told):
+        tracked.over = True
+        allowed = f"{words(tracked.deaths)}, and perhaps more"
+        notes.find(COUNTS, event, allowed, words(told), tracked.sent)
         return
-    if mortal.fate == ACKED and mortal.died_ns and told != mortal.deaths:
-        mortal.over = True
-        notes.find(SETTLED, event, "no dead letter of what was acknowledged", words(told), mortal.sent)
+    if tracked.fate == ACKED and tracked.died_ns and told != tracked.deaths:
+        tracked.over = True
+        notes.find(SETTLED, event, "no dead letter of what was acknowledged", words(told), tracked.sent)
         return
-    if told and told[0][:2] == (mortal.queue, REJECTED) and graves.alone(mortal) and graves.kept_back(event.message):
-        mortal.over = True
-        notes.find(AT_COMMIT, event, "no dead letter: its transaction is not committed", words(told), mortal.sent)
+    rejected = told[:1] and told[0][:2] == (tracked.queue, REJECTED)
+    if rejected and lettering.alone(tracked) and lettering.kept_back(tracked):
+        tracked.over = True
+        allowed = "no dead letter: its transaction is not committed"
+        notes.find(AT_COMMIT, event, allowed, words(told), tracked.sent)
         return
     if all(reason != REJECTED for _, reason, _ in told) and any(name == queue for name, _, _ in told):
-        mortal.over = True
+        tracked.over = True
         allowed = f"not in {queue} again: it has died there, and nobody has rejected it"
-        notes.find(ENDLESS, event, allowed, words(told), mortal.sent)
+        notes.find(ENDLESS, event, allowed, words(told), tracked.sent)
         return
-    if graves.by_copy(mortal, queue) and told == ((mortal.queue, REJECTED, 1),):
+    if lettering.by_copy(tracked, queue) and told == ((tracked.queue, REJECTED, 1),):
         notes.exercise(COPIES)
-    steps = graves.way(mortal, queue, event.time_ns)
-    if not steps or not told or graves.goes_round(queue, event.routing_key or ""):
-        mortal.over = True
+    steps = lettering.way(tracked, queue, event.time_ns)
+    if not steps or not told or lettering.goes_round(queue, event.routing_key or ""):
+        tracked.over = True
         return
-    _age(event, mortal, steps, graves, notes)
-    _list(event, mortal, steps, told, queue, notes)
-    _address(event, steps[-1], graves, notes)
-    _fields(event, mortal, steps, table_of(headers), notes)
-    _first(event, mortal, steps, headers, notes)
-    _content(event, mortal, steps, content, notes)
-    _unchanged(event, mortal, notes)
+    _age(event, tracked, steps, lettering, notes)
+    _list(event, tracked, steps, told, queue, notes)
+    _address(event, steps[-1], lettering, notes)
+    _fields(event, tracked, steps, table_of(headers), notes)
+    _first(event, tracked, steps, headers, notes)
+    _content(event, tracked, steps, content, notes)
+    _unchanged(event, tracked, notes)
 
 
 def _goes_on(before: tuple[Death, ...], told: tuple[Death, ...]) -> bool:
@@ -153,31 +157,33 @@ def _goes_on(before: tuple[Death, ...], told: tuple[Death, ...]) -> bool:
     return all(counts.get(one[:2], 0) >= one[2] for one in before)
 
 
-def _age(event: Event, mortal: Mortal, steps: list[Step], graves: Graves, notes: Notes) -> None:
+def _age(event: Event, tracked: TrackedMessage, steps: list[DeathStep], lettering: DeadLettering, notes: Notes) -> None:
     """Where it has expired in several queues, one after the other, its time began anew in each of them."""
-    early = graves.not_before(mortal, steps) - event.time_ns
+    early = lettering.not_before(tracked, steps) - event.time_ns
     if early > 0 and len(steps) > 1 and all(step.reason == EXPIRED for step in steps):
-        allowed = f"{mortal.queue} and the next queues have it for as long as it has to live in each"
+        allowed = f"{tracked.queue} and the next queues have it for as long as it has to live in each"
         each = early // MILLISECOND // len(steps) + 1
-        notes.find(STAYS, event, allowed, f"out of each of {len(steps)} queues, {each} ms too early", mortal.sent)
+        notes.find(STAYS, event, allowed, f"out of each of {len(steps)} queues, {each} ms too early", tracked.sent)
 
 
-def _list(event: Event, mortal: Mortal, steps: list[Step], told: tuple[Death, ...], queue: str, notes: Notes) -> None:
-    expected = after(mortal.deaths, steps)
+def _list(
+    event: Event, tracked: TrackedMessage, steps: list[DeathStep], told: tuple[Death, ...], queue: str, notes: Notes
+) -> None:
+    expected = after(tracked.deaths, steps)
     if told[0][:2] != expected[0][:2] and {*told} != {*expected}:
-        notes.find(OF_REASON[expected[0][1]], event, words(expected[:1]), words(told[:1]), mortal.sent)
+        notes.find(OF_REASON[expected[0][1]], event, words(expected[:1]), words(told[:1]), tracked.sent)
         return
     notes.exercise(OF_REASON[expected[0][1]])
     if told != expected:
-        notes.find(COUNTS, event, words(expected), words(told), mortal.sent)
+        notes.find(COUNTS, event, words(expected), words(told), tracked.sent)
     elif len(expected) > 1:
         notes.exercise(COUNTS)
-    if queue in mortal.seen:
+    if queue in tracked.seen:
         notes.exercise(ON_AND_ON)
 
 
-def _address(event: Event, last: Step, graves: Graves, notes: Notes) -> None:
-    place = graves.places[last.queue]
+def _address(event: Event, last: DeathStep, lettering: DeadLettering, notes: Notes) -> None:
+    place = lettering.places[last.queue]
     expected = place.exchange, place.key if place.key is not None else last.keys[0]
     if (event.exchange, event.routing_key) == expected:
         notes.exercise(ADDRESS)
@@ -185,45 +191,45 @@ def _address(event: Event, last: Step, graves: Graves, notes: Notes) -> None:
         notes.find(ADDRESS, event, f"exchange and key {expected!r}", f"{(event.exchange, event.routing_key)!r}")
 
 
-def _fields(event: Event, mortal: Mortal, steps: list[Step], told: list[Any], notes: Notes) -> None:
+def _fields(event: Event, tracked: TrackedMessage, steps: list[DeathStep], told: list[Any], notes: Notes) -> None:
     """The latest death, where it is the first of its kind."""
     last, newest = steps[-1], told[0]
     if newest.get("count") != 1 or (last.queue, last.reason) != (newest.get("queue"), newest.get("reason")):
         return
-    original = mortal.expiration if len(steps) == 1 and not mortal.deaths else None
+    original = tracked.expiration if len(steps) == 1 and not tracked.deaths else None
     expected = {"exchange": last.exchange, "routing-keys": [*last.keys], "original-expiration": original}
     wrong = [name for name, value in expected.items() if newest.get(name) != value]
-    if len(last.keys) > 1 and (len(steps) > 1 or mortal.deaths):
+    if len(last.keys) > 1 and (len(steps) > 1 or tracked.deaths):
         wrong = [name for name in wrong if name != "routing-keys"]
     time = newest.get("time")
-    low, high = mortal.sent_ns // 10**9 - SECONDS, event.time_ns // 10**9 + SECONDS
+    low, high = tracked.sent_ns // 10**9 - SECONDS, event.time_ns // 10**9 + SECONDS
     if not isinstance(time, int):
         wrong.append("time")
     if wrong:
         name = wrong[0]
         found = f"{name} {newest.get(name)!r}"
-        notes.find(FIELDS, event, f"{name} {expected.get(name, (low, high))!r}", found, mortal.sent)
+        notes.find(FIELDS, event, f"{name} {expected.get(name, (low, high))!r}", found, tracked.sent)
     else:
         notes.exercise(FIELDS)
 
 
-def _first(event: Event, mortal: Mortal, steps: list[Step], headers: Any, notes: Notes) -> None:
+def _first(event: Event, tracked: TrackedMessage, steps: list[DeathStep], headers: Any, notes: Notes) -> None:
     """Of its very first death the headers go on to tell."""
-    if mortal.first is None and not mortal.deaths:
-        mortal.first = steps[0].queue, steps[0].reason, steps[0].exchange
-    if mortal.first is None:
+    if tracked.first is None and not tracked.deaths:
+        tracked.first = steps[0].queue, steps[0].reason, steps[0].exchange
+    if tracked.first is None:
         return
     told = tuple(headers.get(f"x-first-death-{name}") for name in ("queue", "reason", "exchange"))
-    if told == mortal.first:
+    if told == tracked.first:
         notes.exercise(FIRST)
     else:
-        notes.find(FIRST, event, f"x-first-death-* {mortal.first!r}", f"{told!r}", mortal.sent)
+        notes.find(FIRST, event, f"x-first-death-* {tracked.first!r}", f"{told!r}", tracked.sent)
 
 
-def _unchanged(event: Event, mortal: Mortal, notes: Notes) -> None:
+def _unchanged(event: Event, tracked: TrackedMessage, notes: Notes) -> None:
     """All else is as it was published, also where no client has rejected it."""
-    publication = mortal.publication
-    if publication is None or mortal.fate == GIVEN_UP:
+    publication = tracked.publication
+    if publication is None or tracked.fate == GIVEN_UP:
         return
     change = changed(publication, event, except_for=CHANGED_BY_DEATH) or retyped(publication.content, event.arguments)
     if change is not None:
@@ -233,21 +239,21 @@ def _unchanged(event: Event, mortal: Mortal, notes: Notes) -> None:
         notes.exercise(DEAD_LETTER)
 
 
-def _content(event: Event, mortal: Mortal, steps: list[Step], content: Any, notes: Notes) -> None:
+def _content(event: Event, tracked: TrackedMessage, steps: list[DeathStep], content: Any, notes: Notes) -> None:
     """What is taken away."""
     headers = content.get("headers") or {}
-    if mortal.expiration is not None and not mortal.deaths:
+    if tracked.expiration is not None and not tracked.deaths:
         if content.get("expiration") is None:
             notes.exercise(EXPIRATION)
         else:
-            notes.find(EXPIRATION, event, "no expiration", f"expiration {content['expiration']!r}", mortal.sent)
-    rekeyed = mortal.rekeyed or any(step.rekeyed for step in steps)
-    mortal.rekeyed = rekeyed
+            notes.find(EXPIRATION, event, "no expiration", f"expiration {content['expiration']!r}", tracked.sent)
+    rekeyed = tracked.rekeyed or any(step.rekeyed for step in steps)
+    tracked.rekeyed = rekeyed
     if "BCC" in headers:
-        notes.find(COPIES, event, "no header BCC", f"BCC {headers['BCC']!r}", mortal.sent)
-    elif mortal.carbon and not rekeyed and names_in(headers.get("CC")) != mortal.carbon:
-        notes.find(COPIES, event, f"CC {[*mortal.carbon]!r}", f"CC {headers.get('CC')!r}", mortal.sent)
-    elif mortal.carbon and rekeyed and "CC" in headers:
-        notes.find(COPIES, event, "no header CC beside another key", f"CC {headers['CC']!r}", mortal.sent)
-    elif mortal.carbon or mortal.blind:
+        notes.find(COPIES, event, "no header BCC", f"BCC {headers['BCC']!r}", tracked.sent)
+    elif tracked.carbon and not rekeyed and names_in(headers.get("CC")) != tracked.carbon:
+        notes.find(COPIES, event, f"CC {[*tracked.carbon]!r}", f"CC {headers.get('CC')!r}", tracked.sent)
+    elif tracked.carbon and rekeyed and "CC" in headers:
+        notes.find(COPIES, event, "no header CC beside another key", f"CC {headers['CC']!r}", tracked.sent)
+    elif tracked.carbon or tracked.blind:
         notes.exercise(COPIES)

@@ -17,7 +17,7 @@ from typing import Any
 
 from conformance.catalogue.profiles import Profile
 from conformance.history.events import TO_BROKER, Event
-from conformance.oracle.model.connections.channels import LIVE, OPEN, STARTING, Channel
+from conformance.oracle.model.connections.channels import LIVE, OPEN, STARTING, ChannelLife
 from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.consumers.delivering import REPLIES
 from conformance.oracle.model.facts import Answered, ClosedUnasked, Confirmed, Delivered, Passed
@@ -45,7 +45,7 @@ class Reply:
     """One message for an address."""
 
     sent: int
-    by: Channel
+    by: ChannelLife
     address: str
     to: Holder
     there: bool | None

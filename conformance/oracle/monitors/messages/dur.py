@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 from conformance.history.events import TO_BROKER, TO_CLIENT, Event
 from conformance.oracle.model.connections.channels import OPEN
 from conformance.oracle.model.facts import Confirmed, Passed, Started, Stopping
-from conformance.oracle.monitors.messages.deadletters.deaths import Graves
+from conformance.oracle.monitors.messages.deadletters.deaths import DeadLettering
 from conformance.oracle.monitors.messages.kept import (
     DELETED,
     EXCLUSIVE,
     KEPT,
     TRANSIENT,
-    Inquiry,
+    ExistenceQuestion,
     Kept,
     Name,
     Place,
@@ -115,7 +115,7 @@ def told(fact: Passed, notes: Notes) -> None:
         judge(fact, request, code, kept, notes)
 
 
-def _before(fact: Passed, request: Inquiry, code: int, kept: Kept) -> None:
+def _before(fact: Passed, request: ExistenceQuestion, code: int, kept: Kept) -> None:
     """Before the restart: what is there and can be declared again, so that it means something if it cannot later."""
     vhost, name = fact.connection.vhost, request.name
     if code:
@@ -134,13 +134,13 @@ def _before(fact: Passed, request: Inquiry, code: int, kept: Kept) -> None:
         kept.equal.add((request.method, name))
 
 
-def same_queue(request: Inquiry, before: NamedQueue) -> bool:
+def same_queue(request: ExistenceQuestion, before: NamedQueue) -> bool:
     """Is it declared as it was?"""
     same = _flags(request) == (before.durable, before.auto_delete) and not request.has("exclusive")
     return same and before.arguments == request.arguments
 
 
-def same_exchange(request: Inquiry, before: Exchange) -> bool:
+def same_exchange(request: ExistenceQuestion, before: Exchange) -> bool:
     """The same of an exchange."""
     same = _flags(request) == (before.durable, before.auto_delete)
     same = same and request.has("internal") == before.internal and request.kind == before.kind
@@ -165,7 +165,7 @@ def fate_of(thing: NamedQueue | Exchange | None) -> str:
     return "" if thing is None else fate(thing)
 
 
-def _queue(fact: Passed, request: Inquiry, code: int, kept: Kept, notes: Notes) -> None:
+def _queue(fact: Passed, request: ExistenceQuestion, code: int, kept: Kept, notes: Notes) -> None:
     name = fact.connection.vhost, request.name
     before = kept.queues.get(name)
     if before is None or name in kept.touched:
@@ -184,7 +184,7 @@ def _queue(fact: Passed, request: Inquiry, code: int, kept: Kept, notes: Notes) 
         kept.touched.add(name)
 
 
-def _exchange(fact: Passed, request: Inquiry, code: int, kept: Kept, notes: Notes) -> None:
+def _exchange(fact: Passed, request: ExistenceQuestion, code: int, kept: Kept, notes: Notes) -> None:
     name = fact.connection.vhost, request.name
     before = kept.exchanges.get(name)
     if name[1] in PREDECLARED and request.has("passive") and name in kept.predeclared:
@@ -204,7 +204,7 @@ def _exchange(fact: Passed, request: Inquiry, code: int, kept: Kept, notes: Note
         kept.touched.add(name)
 
 
-def _flags(request: Inquiry) -> tuple[bool, bool]:
+def _flags(request: ExistenceQuestion) -> tuple[bool, bool]:
     return request.has("durable"), request.has("auto_delete")
 
 
@@ -242,7 +242,7 @@ def forget_publishes(fact: Stopping, notes: Notes) -> None:
 @judges(Started)
 def begin_anew(fact: Started, notes: Notes) -> None:
     """Of what is lost in a restart only these families know; to all others nothing is known of the queues now."""
-    notes.remember_only(Kept, Remains, Routed, Graves, Lives)
+    notes.remember_only(Kept, Remains, Routed, DeadLettering, Lives)
 
 
 @follows("basic.publish")

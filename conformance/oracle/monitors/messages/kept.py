@@ -30,7 +30,7 @@ Name = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Inquiry:
+class ExistenceQuestion:
     """A question of a client about what is there."""
 
     seq: int
@@ -43,7 +43,7 @@ class Inquiry:
     arguments: Mapping[str, Any]
 
     @classmethod
-    def of(cls, event: Event) -> Inquiry:
+    def of(cls, event: Event) -> ExistenceQuestion:
         """What this method asks."""
         arguments = event.args.get("arguments")
         return cls(
@@ -80,7 +80,7 @@ class Kept:
     """Queues that were seen to be there since."""
     exchanges_found: set[Name] = field(default_factory=set)
     touched: set[Name] = field(default_factory=set)
-    asked: dict[Place, deque[Inquiry]] = field(default_factory=dict)
+    asked: dict[Place, deque[ExistenceQuestion]] = field(default_factory=dict)
     blind: set[Place] = field(default_factory=set)
     """Channels on which something is sent that is not answered: whatever comes there may be about that."""
 
@@ -155,10 +155,10 @@ def asked(fact: Passed, notes: Notes) -> None:
         return
     if event.has("no_wait"):
         kept.blind.add(place_of(event))
-    kept.asked.setdefault(place_of(event), deque()).append(Inquiry.of(event))
+    kept.asked.setdefault(place_of(event), deque()).append(ExistenceQuestion.of(event))
 
 
-def answered(kept: Kept, event: Event) -> Inquiry | None:
+def answered(kept: Kept, event: Event) -> ExistenceQuestion | None:
     """The question that this answers, be it by a close; None: that is not certain."""
     waiting = kept.asked.get(place_of(event))
     if not waiting or place_of(event) in kept.blind:

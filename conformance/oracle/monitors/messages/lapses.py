@@ -21,7 +21,7 @@ from conformance.oracle.monitors.messages.policy import seqs
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.patience import LAPSED, too_late
 from conformance.oracle.monitors.table import follows, judges
-from conformance.oracle.topology.policies import HEEDED, Policies, number
+from conformance.oracle.topology.policies import HEEDED, PolicyHistory, number
 
 GOES, SMALLER, TURNED = "POLICY-015", "POLICY-016", "POLICY-017"
 ALL = GOES, SMALLER, TURNED
@@ -99,7 +99,7 @@ class Lapse:
 
 
 @dataclass(slots=True)
-class Question:
+class OpenQuestion:
     """What was sent on a channel, and is not answered yet."""
 
     queue: str
@@ -114,7 +114,7 @@ class Lapses:
     """By the names of queues; and what is being asked, by connection and channel, in order."""
 
     by_queue: OrderedDict[str, Lapse] = field(default_factory=OrderedDict)
-    asked: OrderedDict[tuple[str, int], list[Question]] = field(default_factory=OrderedDict)
+    asked: OrderedDict[tuple[str, int], list[OpenQuestion]] = field(default_factory=OrderedDict)
 
     def asks(self, queue: str) -> bool:
         return any(one.queue == queue for of_channel in self.asked.values() for one in of_channel)
@@ -123,7 +123,7 @@ class Lapses:
 # -- what is in force
 
 
-def span_of(lapse: Lapse, policies: Policies, since: int, firm: int) -> Span | None:
+def span_of(lapse: Lapse, policies: PolicyHistory, since: int, firm: int) -> Span | None:
     """What arguments and policies say together; None: that is the broker's choice."""
     found = policies.settings(lapse.vhost, CLASSIC, lapse.name)
     if found is None:
@@ -147,7 +147,7 @@ def changed(fact: Policed, notes: Notes) -> None:
             _settle(lapse, lapses, policies, now)
 
 
-def _settle(lapse: Lapse, lapses: Lapses, policies: Policies, now: int) -> None:
+def _settle(lapse: Lapse, lapses: Lapses, policies: PolicyHistory, now: int) -> None:
     found, last = span_of(lapse, policies, lapse.flux or now, now + HEEDED), lapse.spans[-1]
     lapse.flux = 0
     if found is None:
@@ -175,7 +175,7 @@ def question(fact: Passed, notes: Notes) -> None:
     if lapse is not None and (event.connection != lapse.connection or silent or lapse.flux or lapses.asks(name)):
         del lapses.by_queue[name]  # two at a time: which of them has come first is not asked here
     if not silent:
-        asked = Question(name, event.seq, event.time_ns, (event.class_id, event.method_id), not passive)
+        asked = OpenQuestion(name, event.seq, event.time_ns, (event.class_id, event.method_id), not passive)
         lapses.asked.setdefault((event.connection, event.channel), []).append(asked)
         if len(lapses.asked) > CHANNELS:
             lapses.asked.popitem(last=False)
@@ -233,7 +233,7 @@ def there(fact: Passed, notes: Notes) -> None:
         lapse.use(asked.ns, event.seq)
 
 
-def _kept(event: Event, asked: Question, lapse: Lapse, policies: Policies, notes: Notes) -> Iterator[str]:
+def _kept(event: Event, asked: OpenQuestion, lapse: Lapse, policies: PolicyHistory, notes: Notes) -> Iterator[str]:
     """What its being there shows."""
     rule, last = lapse.rule(), lapse.spans[-1]
     if not rule:

@@ -61,7 +61,7 @@ class Lease:
 
 
 @dataclass(slots=True)
-class Question:
+class LeaseQuestion:
     """What was sent last on a channel, and is not answered yet."""
 
     queue: str
@@ -78,7 +78,7 @@ class Leases:
     """By the names of queues; and what is being asked, by connection and channel."""
 
     by_queue: OrderedDict[str, Lease] = field(default_factory=OrderedDict)
-    asked: OrderedDict[tuple[str, int], Question] = field(default_factory=OrderedDict)
+    asked: OrderedDict[tuple[str, int], LeaseQuestion] = field(default_factory=OrderedDict)
 
 
 @follows(*QUESTION, rules=(KEPT,))
@@ -103,7 +103,7 @@ def question(fact: Passed, notes: Notes) -> None:
         lease.unsure = True  # two at a time: which of them is answered is not asked here
     makes = event.method == "queue.declare" and not passive
     ids = event.class_id, event.method_id
-    leases.asked[key] = Question(name, event.seq, event.time_ns, ids, not passive, tag, makes)
+    leases.asked[key] = LeaseQuestion(name, event.seq, event.time_ns, ids, not passive, tag, makes)
     if len(leases.asked) > QUESTIONS:
         leases.asked.popitem(last=False)
 
@@ -188,7 +188,7 @@ def there(fact: Passed, notes: Notes) -> None:
         lease.users.discard((event.channel, event.consumer_tag or ""))
 
 
-def _kept(event: Event, asked: Question, lease: Lease, notes: Notes) -> None:
+def _kept(event: Event, asked: LeaseQuestion, lease: Lease, notes: Notes) -> None:
     if lease.users:
         if asked.ns >= lease.kept + lease.life + MARGIN:
             notes.exercise(KEPT)

@@ -21,7 +21,7 @@ from conformance.oracle.monitors.fate import LOSING
 from conformance.oracle.monitors.messages.kept import KEPT, Kept, fate
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges
-from conformance.oracle.topology.policies import Policies, fits, number
+from conformance.oracle.topology.policies import PolicyHistory, fits, number
 
 LIMITS, LATER, PATTERN, HIGHEST, KIND = "POLICY-001", "POLICY-002", "POLICY-003", "POLICY-004", "POLICY-005"
 VHOST, SMALLER, WAITING, REMOVED, OPERATOR = "POLICY-006", "POLICY-007", "POLICY-008", "POLICY-009", "POLICY-010"
@@ -44,7 +44,7 @@ Place = tuple[str, int]
 
 
 @dataclass(slots=True)
-class Shelf:
+class PolicedQueue:
     """One queue, from its declaration on."""
 
     connection: str
@@ -119,13 +119,13 @@ class Shelf:
 
 
 @dataclass(slots=True)
-class Shelves:
+class PolicedQueues:
     """By the names of queues; and which of them a get asks, by its place."""
 
-    by_queue: OrderedDict[str, Shelf] = field(default_factory=OrderedDict)
+    by_queue: OrderedDict[str, PolicedQueue] = field(default_factory=OrderedDict)
     asked: dict[Place, tuple[str, int]] = field(default_factory=dict)
 
-    def of(self, connection: str) -> Iterator[Shelf]:
+    def of(self, connection: str) -> Iterator[PolicedQueue]:
         """All that this connection declared."""
         return (one for one in self.by_queue.values() if one.connection == connection)
 
@@ -133,13 +133,13 @@ class Shelves:
 @follows("queue.declare")
 def declared(fact: Passed, notes: Notes) -> None:
     """A classic queue with no argument but perhaps a length, and what it does when it is full."""
-    event, shelves = fact.event, notes.memory(Shelves)
+    event, policed = fact.event, notes.memory(PolicedQueues)
     if event.direction != TO_BROKER or event.has("passive"):
         return
     name, arguments = event.queue or "", event.args.get("arguments") or {}
-    known = shelves.by_queue.pop(name, None)
+    known = policed.by_queue.pop(name, None)
     if "x-dead-letter-exchange" in arguments:
-        for one in shelves.by_queue.values():
+        for one in policed.by_queue.values():
             one.spoiled = True
     plain = {*arguments} <= {ARGUMENT, DOES, TYPE} and arguments.get(TYPE, "classic") == "classic"
     plain = plain and arguments.get(DOES) in (None, *KNOWN)
@@ -150,77 +150,77 @@ def declared(fact: Passed, notes: Notes) -> None:
     if fact.topology.queue(vhost, name) is None:
         kept, before = notes.memory(Kept), notes.memory(Kept).queues.get((vhost, name))
         outlived = kept.started and before is not None and fate(before) == KEPT
-        shelf = Shelf(event.connection, vhost, name, most, arguments.get(DOES), event.seq, outlived)
-        shelves.by_queue[name] = shelf
-    if len(shelves.by_queue) > SHELVES:
-        shelves.by_queue.popitem(last=False)
+        entry = PolicedQueue(event.connection, vhost, name, most, arguments.get(DOES), event.seq, outlived)
+        policed.by_queue[name] = entry
+    if len(policed.by_queue) > SHELVES:
+        policed.by_queue.popitem(last=False)
 
 
 # -- what holds
 
 
-def heed(shelf: Shelf, policies: Policies) -> bool:
+def heed(entry: PolicedQueue, policies: PolicyHistory) -> bool:
     """What arguments and policies set together holds from now on; is that known?"""
-    found = policies.settings(shelf.vhost, "classic", shelf.name)
-    shelf.most, shelf.refuses = None, False
+    found = policies.settings(entry.vhost, "classic", entry.name)
+    entry.most, entry.refuses = None, False
     if found is None:
         return False
-    limits = [one for one in (shelf.argument, number(found.get(MOST))) if one is not None]
-    overflow, long = shelf.overflow or found.get(OVERFLOW), found.get(TTL)
-    shelf.most, shelf.refuses = min(limits, default=None), overflow == REJECT
-    operators = policies.fitting(shelf.vhost, "classic", shelf.name, operator=True)
+    limits = [one for one in (entry.argument, number(found.get(MOST))) if one is not None]
+    overflow, long = entry.overflow or found.get(OVERFLOW), found.get(TTL)
+    entry.most, entry.refuses = min(limits, default=None), overflow == REJECT
+    operators = policies.fitting(entry.vhost, "classic", entry.name, operator=True)
     if overflow not in (None, *KNOWN) or any(OVERFLOW in one.definition for one in operators):
         return False
     return {*found} <= {MOST, OVERFLOW, TTL} and (long is None or (number(long) or 0) >= LONG)
 
 
-def seqs(policies: Policies) -> list[int]:
+def seqs(policies: PolicyHistory) -> list[int]:
     return sorted(one.seq for one in policies.by_key.values())
 
 
-def rule_of(shelf: Shelf, policies: Policies) -> str:
+def rule_of(entry: PolicedQueue, policies: PolicyHistory) -> str:
     """What the number of its messages speaks for; empty: no policy has to do with it."""
-    own = policies.fitting(shelf.vhost, "classic", shelf.name)
-    operators = policies.fitting(shelf.vhost, "classic", shelf.name, operator=True)
+    own = policies.fitting(entry.vhost, "classic", entry.name)
+    operators = policies.fitting(entry.vhost, "classic", entry.name, operator=True)
     if operators:
         most = number(operators[0].definition.get(MOST))
-        less = shelf.argument is not None and most is not None and shelf.argument < most
+        less = entry.argument is not None and most is not None and entry.argument < most
         return "" if less else OPERATOR  # of that the guides say different things
     if not own:
-        return _missing(shelf, policies)
-    if shelf.waited or shelf.turned:
-        return WAITING if shelf.waited else TURNED
+        return _missing(entry, policies)
+    if entry.waited or entry.turned:
+        return WAITING if entry.waited else TURNED
     if len(own) > 1:
         return HIGHEST
-    if shelf.outlived and own[0].seq < shelf.declared:
+    if entry.outlived and own[0].seq < entry.declared:
         return OUTLIVES
-    if OVERFLOW in own[0].definition and (shelf.refuses or shelf.overflow):
-        return FIRST if shelf.overflow else REFUSES
-    if shelf.argument is not None and MOST in own[0].definition:
+    if OVERFLOW in own[0].definition and (entry.refuses or entry.overflow):
+        return FIRST if entry.overflow else REFUSES
+    if entry.argument is not None and MOST in own[0].definition:
         return SMALLER
-    if own[0].seq < shelf.declared:
+    if own[0].seq < entry.declared:
         return LATER
     return LIMITS if own[0].pattern.startswith("^") else PATTERN
 
 
-def rule_of_full(shelf: Shelf, policies: Policies) -> str:
+def rule_of_full(entry: PolicedQueue, policies: PolicyHistory) -> str:
     """What the answer of a full queue speaks for; empty: the limit itself is in question, or no policy says it."""
-    own = policies.fitting(shelf.vhost, "classic", shelf.name)
-    if len(own) > 1 or policies.fitting(shelf.vhost, "classic", shelf.name, operator=True):
+    own = policies.fitting(entry.vhost, "classic", entry.name)
+    if len(own) > 1 or policies.fitting(entry.vhost, "classic", entry.name, operator=True):
         return ""
-    if shelf.waited or shelf.turned:
-        return WAITING if shelf.waited else TURNED
+    if entry.waited or entry.turned:
+        return WAITING if entry.waited else TURNED
     if not own or OVERFLOW not in own[0].definition:
         return ""
-    return FIRST if shelf.overflow else REFUSES
+    return FIRST if entry.overflow else REFUSES
 
 
-def _missing(shelf: Shelf, policies: Policies) -> str:
+def _missing(entry: PolicedQueue, policies: PolicyHistory) -> str:
     """Why does none fit?"""
     gone, elsewhere, otherwise, unlike = False, False, False, False
     for one in policies.by_key.values():
-        fitting, kin = fits(one.pattern, shelf.name), one.applies("classic")
-        here = one.vhost == shelf.vhost
+        fitting, kin = fits(one.pattern, entry.name), one.applies("classic")
+        here = one.vhost == entry.vhost
         gone = gone or (one.gone and here and fitting and kin)
         elsewhere = elsewhere or (not one.gone and not here and fitting and kin)
         otherwise = otherwise or (not one.gone and here and fitting and not kin)
@@ -231,19 +231,19 @@ def _missing(shelf: Shelf, policies: Policies) -> str:
 @judges(Policed)
 def changed(fact: Policed, notes: Notes) -> None:
     """A policy changes: what waits in a queue that it fits is under the new ones from now on."""
-    shelves, policies = notes.memory(Shelves), fact.topology.policies
+    policed, policies = notes.memory(PolicedQueues), fact.topology.policies
     if fact.event.args.get("state") in ("setting", "clearing"):
-        for shelf in shelves.by_queue.values():
-            shelf.unsure = shelf.unsure or bool(shelf.pending) or shelf.asking > 0
+        for entry in policed.by_queue.values():
+            entry.unsure = entry.unsure or bool(entry.pending) or entry.asking > 0
         return
-    for shelf in shelves.by_queue.values():
-        most, refuses = shelf.most, shelf.refuses
-        sure = heed(shelf, policies)
-        if shelf.ready:
-            shelf.unsure = shelf.unsure or not sure or bool(shelf.taken)
-            shelf.waited = shelf.waited or most != shelf.most
-            shelf.turned = shelf.turned or refuses != shelf.refuses
-            shelf.trim()
+    for entry in policed.by_queue.values():
+        most, refuses = entry.most, entry.refuses
+        sure = heed(entry, policies)
+        if entry.ready:
+            entry.unsure = entry.unsure or not sure or bool(entry.taken)
+            entry.waited = entry.waited or most != entry.most
+            entry.turned = entry.turned or refuses != entry.refuses
+            entry.trim()
 
 
 # -- what comes in
@@ -252,57 +252,57 @@ def changed(fact: Policed, notes: Notes) -> None:
 @follows("basic.publish")
 def published(fact: Passed, notes: Notes) -> None:
     """One more, under policies that have been in force for a while."""
-    event, shelves = fact.event, notes.memory(Shelves)
-    if not shelves.by_queue:
+    event, policed = fact.event, notes.memory(PolicedQueues)
+    if not policed.by_queue:
         return
     if '"CC"' in event.arguments or '"BCC"' in event.arguments:
-        for one in shelves.by_queue.values():
+        for one in policed.by_queue.values():
             one.spoiled = True
-    shelf = shelves.by_queue.get(event.routing_key or "") if not event.exchange else None
-    if shelf is None:
+    entry = policed.by_queue.get(event.routing_key or "") if not event.exchange else None
+    if entry is None:
         return
     channel = fact.connection.channels.get(event.channel)
     sound = channel is not None and channel.state == OPEN and not channel.indeterminate and fact.connection.usable()
-    mine = event.connection == shelf.connection and shelf.publisher in (0, event.channel)
+    mine = event.connection == entry.connection and entry.publisher in (0, event.channel)
     plain = (
         channel is not None and channel.confirm and not channel.transactional and "expiration" not in event.arguments
     )
-    if not (sound and mine and plain) or not event.message or event.message in shelf.pending:
-        shelf.spoiled = True
+    if not (sound and mine and plain) or not event.message or event.message in entry.pending:
+        entry.spoiled = True
         return
-    sure = heed(shelf, fact.topology.policies)
-    if shelf.taken or shelf.asking or not sure or not fact.topology.policies.settled(event.time_ns):
-        shelf.unsure, shelf.denied = True, 0
-    shelf.speaks, shelf.told = rule_of_full(shelf, fact.topology.policies), seqs(fact.topology.policies)
-    shelf.publisher = event.channel
-    shelf.pending[event.message] = ""
+    sure = heed(entry, fact.topology.policies)
+    if entry.taken or entry.asking or not sure or not fact.topology.policies.settled(event.time_ns):
+        entry.unsure, entry.denied = True, 0
+    entry.speaks, entry.told = rule_of_full(entry, fact.topology.policies), seqs(fact.topology.policies)
+    entry.publisher = event.channel
+    entry.pending[event.message] = ""
 
 
 @judges(Confirmed, *OF_FULL)
 def confirmed(fact: Confirmed, notes: Notes) -> None:
     """It is in, or it was refused: rightly, where it has found a full queue?"""
-    by_queue, event = notes.memory(Shelves).by_queue, fact.event
+    by_queue, event = notes.memory(PolicedQueues).by_queue, fact.event
     for publication in fact.resolved if by_queue else ():
-        shelf = by_queue.get(publication.routing_key) if not publication.exchange else None
-        if shelf is None or publication.message not in shelf.pending:
+        entry = by_queue.get(publication.routing_key) if not publication.exchange else None
+        if entry is None or publication.message not in entry.pending:
             continue
-        shelf.pending[publication.message] = event.method or ""
-        for answer, expected in shelf.enter():
-            _answered(event, shelf, answer, expected, notes)
+        entry.pending[publication.message] = event.method or ""
+        for answer, expected in entry.enter():
+            _answered(event, entry, answer, expected, notes)
 
 
-def _answered(event: Event, shelf: Shelf, answer: str, expected: str, notes: Notes) -> None:
+def _answered(event: Event, entry: PolicedQueue, answer: str, expected: str, notes: Notes) -> None:
     """A full queue takes a message or not: as it must?"""
-    certain = bool(shelf.speaks) and not shelf.spoiled and (shelf.denied > 0 or not shelf.unsure)
+    certain = bool(entry.speaks) and not entry.spoiled and (entry.denied > 0 or not entry.unsure)
     wrong = answer != expected
-    shelf.unsure = shelf.unsure or wrong
-    shelf.denied = shelf.denied + 1 if certain and wrong and answer == REFUSED else 0
-    if certain and wrong and (answer == TAKEN or shelf.denied == REFUSALS):
-        does = "refuses what comes" if shelf.refuses else "drops its oldest message"
-        allowed = f"{expected}: {shelf.name} has {shelf.most} messages, and {does}"
-        notes.find(shelf.speaks, event, allowed, answer, *shelf.told)
-    elif certain and not wrong and answer == REFUSED and shelf.speaks in OF_FULL:
-        notes.exercise(shelf.speaks)
+    entry.unsure = entry.unsure or wrong
+    entry.denied = entry.denied + 1 if certain and wrong and answer == REFUSED else 0
+    if certain and wrong and (answer == TAKEN or entry.denied == REFUSALS):
+        does = "refuses what comes" if entry.refuses else "drops its oldest message"
+        allowed = f"{expected}: {entry.name} has {entry.most} messages, and {does}"
+        notes.find(entry.speaks, event, allowed, answer, *entry.told)
+    elif certain and not wrong and answer == REFUSED and entry.speaks in OF_FULL:
+        notes.exercise(entry.speaks)
 
 
 # -- what comes out
@@ -311,72 +311,72 @@ def _answered(event: Event, shelf: Shelf, answer: str, expected: str, notes: Not
 @follows("basic.consume", "basic.nack", "basic.reject", "basic.recover", "channel.close")
 def disturbed(fact: Passed, notes: Notes) -> None:
     """From now on others may have some, or some may be back."""
-    event, shelves = fact.event, notes.memory(Shelves)
+    event, policed = fact.event, notes.memory(PolicedQueues)
     if event.method == "basic.consume":
-        shelf = shelves.by_queue.get(event.queue or "")
-        if shelf is not None:
-            shelf.spoiled = True
+        entry = policed.by_queue.get(event.queue or "")
+        if entry is not None:
+            entry.spoiled = True
         return
-    for shelf in (
-        shelves.of(event.connection) if event.direction == TO_BROKER or event.method == "channel.close" else ()
+    for entry in (
+        policed.of(event.connection) if event.direction == TO_BROKER or event.method == "channel.close" else ()
     ):
-        shelf.spoiled = shelf.spoiled or event.channel in shelf.held or event.channel == shelf.publisher
+        entry.spoiled = entry.spoiled or event.channel in entry.held or event.channel == entry.publisher
 
 
 @follows("queue.bind", "queue.purge", "queue.delete")
 def rearranged(fact: Passed, notes: Notes) -> None:
     """Other messages may come, or all may go. The empty name stands for any of them."""
-    for name, shelf in notes.memory(Shelves).by_queue.items():
-        shelf.spoiled = shelf.spoiled or fact.event.queue in (name, "", None)
+    for name, entry in notes.memory(PolicedQueues).by_queue.items():
+        entry.spoiled = entry.spoiled or fact.event.queue in (name, "", None)
 
 
 @follows("basic.get")
 def asked(fact: Passed, notes: Notes) -> None:
     """Who asks while publishes are under way learns nothing for certain."""
-    event, shelves = fact.event, notes.memory(Shelves)
-    shelf = shelves.by_queue.get(event.queue or "")
-    if shelf is None:
+    event, policed = fact.event, notes.memory(PolicedQueues)
+    entry = policed.by_queue.get(event.queue or "")
+    if entry is None:
         return
-    shelf.asking += 1
-    shelf.spoiled = shelf.spoiled or event.connection != shelf.connection
+    entry.asking += 1
+    entry.spoiled = entry.spoiled or event.connection != entry.connection
     calm = fact.topology.policies.settled(event.time_ns)
-    shelf.unsure = shelf.unsure or shelf.asking > 1 or bool(shelf.pending) or not calm
-    shelves.asked[event.connection, event.channel] = event.queue or "", event.has("no_ack")
+    entry.unsure = entry.unsure or entry.asking > 1 or bool(entry.pending) or not calm
+    policed.asked[event.connection, event.channel] = event.queue or "", event.has("no_ack")
 
 
 @follows("basic.get-ok", "basic.get-empty", rules=ALL)
 def answered(fact: Passed, notes: Notes) -> None:
     """One more is known; or all are, and can be compared with what must be there."""
-    event, shelves = fact.event, notes.memory(Shelves)
-    name, no_ack = shelves.asked.pop((event.connection, event.channel), ("", True))
-    shelf = shelves.by_queue.get(name)
-    if shelf is None:
+    event, policed = fact.event, notes.memory(PolicedQueues)
+    name, no_ack = policed.asked.pop((event.connection, event.channel), ("", True))
+    entry = policed.by_queue.get(name)
+    if entry is None:
         return
-    shelf.asking -= 1
+    entry.asking -= 1
     if event.method == "basic.get-ok":
-        shelf.taken.append(event.message or "")
+        entry.taken.append(event.message or "")
         if not no_ack:
-            shelf.held.add(event.channel)
+            entry.held.add(event.channel)
         return
-    if not (shelf.unsure or shelf.spoiled) and shelf.came:
-        _compare(event, shelf, fact.topology.policies, notes)
-    shelf.empty()
+    if not (entry.unsure or entry.spoiled) and entry.came:
+        _compare(event, entry, fact.topology.policies, notes)
+    entry.empty()
 
 
-def _compare(event: Event, shelf: Shelf, policies: Policies, notes: Notes) -> None:
+def _compare(event: Event, entry: PolicedQueue, policies: PolicyHistory, notes: Notes) -> None:
     """All that was there has been taken: is it what policies and arguments leave?"""
-    rule = rule_of(shelf, policies)
+    rule = rule_of(entry, policies)
     if not rule or any(DEAD in one.definition for one in policies.by_key.values()):
         return
     limits = [number(one.definition.get(MOST)) for one in policies.by_key.values()]
-    least = min((one for one in limits if one is not None), default=len(shelf.came))
-    if shelf.taken == shelf.ready:
-        if len(shelf.came) > least:
+    least = min((one for one in limits if one is not None), default=len(entry.came))
+    if entry.taken == entry.ready:
+        if len(entry.came) > least:
             notes.exercise(rule)
-    elif shelf.taken == shelf.came[len(shelf.came) - len(shelf.taken) :]:
-        said = "no limit" if shelf.most is None else f"a limit of {shelf.most}"
-        allowed = f"the last {len(shelf.ready)} of {len(shelf.came)} messages, by {said}"
-        lost = LOSING if len(shelf.taken) < len(shelf.ready) else ()
-        notes.find(rule, event, allowed, f"the last {len(shelf.taken)} of them", *seqs(policies), unless=lost)
+    elif entry.taken == entry.came[len(entry.came) - len(entry.taken) :]:
+        said = "no limit" if entry.most is None else f"a limit of {entry.most}"
+        allowed = f"the last {len(entry.ready)} of {len(entry.came)} messages, by {said}"
+        lost = LOSING if len(entry.taken) < len(entry.ready) else ()
+        notes.find(rule, event, allowed, f"the last {len(entry.taken)} of them", *seqs(policies), unless=lost)
     else:
-        shelf.spoiled = True
+        entry.spoiled = True

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.history.events import TO_BROKER, Event
-from conformance.oracle.model.connections.channels import OPEN, Channel
+from conformance.oracle.model.connections.channels import OPEN, ChannelLife
 from conformance.oracle.model.facts import Confirmed, Passed, Policed
 from conformance.oracle.monitors.fate import LOSING
 from conformance.oracle.monitors.messages.deadletters.deaths import (
@@ -99,7 +99,7 @@ def published(fact: Passed, notes: Notes) -> None:
             known.popitem(last=False)
 
 
-def _queued(fact: Passed, channel: Channel, notes: Notes) -> Ruled | None:
+def _queued(fact: Passed, channel: ChannelLife, notes: Notes) -> Ruled | None:
     """It goes to a queue for which a policy sets what becomes of its messages."""
     event, vhost = fact.event, fact.connection.vhost
     queue = fact.topology.queue(vhost, event.routing_key or "")
@@ -123,7 +123,7 @@ def _queued(fact: Passed, channel: Channel, notes: Notes) -> Ruled | None:
     return Ruled(FIRST if own else DEAD, event.connection, queue.name, address=address)
 
 
-def _instead(fact: Passed, channel: Channel) -> Ruled | None:
+def _instead(fact: Passed, channel: ChannelLife) -> Ruled | None:
     """It goes to an exchange that leads nowhere, and has an alternate by policy."""
     event, vhost, topology = fact.event, fact.connection.vhost, fact.topology
     exchange = topology.exchange(vhost, event.exchange or "")

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from conformance.history.events import TO_BROKER
-from conformance.oracle.model.connections.channels import LIVE, OPEN, Channel, Consumer
+from conformance.oracle.model.connections.channels import LIVE, OPEN, ChannelLife, Consumer
 from conformance.oracle.model.facts import Delivered, Passed
 from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.model.records import RELEASED, Copy
@@ -30,7 +30,7 @@ MOST = 64
 class Served:
     """A consumer that has got messages."""
 
-    channel: Channel
+    channel: ChannelLife
     consumer: Consumer
     last: int = 0
     """When it got the latest."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from conformance.oracle.model.connections.channels import Channel
+from conformance.oracle.model.connections.channels import ChannelLife
 from conformance.oracle.model.facts import AfterClose, Answered, Confirmed, Unanswered, Unrequested
 from conformance.oracle.model.owed import CONFIRM
 from conformance.oracle.model.publishing import confirming
@@ -106,7 +106,7 @@ def _too_high(fact: Confirmed, notes: Notes) -> None:
         )
 
 
-def _goes_on(channel: Channel, number: int) -> bool:
+def _goes_on(channel: ChannelLife, number: int) -> bool:
     """Does the number go on from the former lives of the channel? Then none of those that they had has come again, but
     for what had been left unresolved in them."""
     former = channel.former_published
@@ -144,7 +144,7 @@ def _again(fact: Confirmed, notes: Notes) -> None:
     )
 
 
-def _restarted(channel: Channel, number: int) -> bool:
+def _restarted(channel: ChannelLife, number: int) -> bool:
     """Does the number fit what was published since the latest of several selects, all of which is unresolved?"""
     last = channel.selects[-1] if channel.selects else None
     if last is None or len(channel.selects) == 1 or not last.published or not channel.unconfirmed:
@@ -197,12 +197,12 @@ def resolutions(fact: Confirmed, notes: Notes) -> None:
             notes.report("CNF-017", fact.event.method)
 
 
-def _confirms_beside(channel: Channel) -> bool:
+def _confirms_beside(channel: ChannelLife) -> bool:
     """Do other channels of the connection publish in confirm mode, too?"""
     return any(other.published for other in channel.connection.channels.values() if other is not channel)
 
 
-def _borne_out(publication: Publication, channel: Channel) -> list[str]:
+def _borne_out(publication: Publication, channel: ChannelLife) -> list[str]:
     number, rules = publication.number, list[str]()
     if number == 1 and channel.plain:
         rules.append("CNF-002")
@@ -231,14 +231,14 @@ def _left_first(publication: Publication) -> bool:
     return False
 
 
-def _settled_meanwhile(publication: Publication, channel: Channel) -> bool:
+def _settled_meanwhile(publication: Publication, channel: ChannelLife) -> bool:
     """Has the client settled a delivery of the same number since it published?"""
     delivery = channel.deliveries.get(publication.number)
     settlement = delivery.settlement if delivery is not None else None
     return settlement is not None and settlement.seq > publication.seq
 
 
-def _answered_alike(publication: Publication, channel: Channel) -> bool:
+def _answered_alike(publication: Publication, channel: ChannelLife) -> bool:
     """Was another publish answered although a delivery of its number was settled in the same way?"""
     settlement = channel.deliveries[publication.number].settlement
     return settlement is not None and any(
@@ -344,7 +344,7 @@ def _of_missing(lost: Sequence[Kinds], exercised: Mapping[str, int]) -> Iterator
             yield rule, likely == [kind]
 
 
-def _kinds(publication: Publication, channel: Channel) -> Kinds:
+def _kinds(publication: Publication, channel: ChannelLife) -> Kinds:
     """What is special about a publish, and the rules that say in so many words that such a one is answered."""
     found: Kinds = {} if publication.frames == 1 else {SIZES[publication.frames > 0]: ("CNF-026",)}
     if publication.returned or (publication.mandatory and publication.routed is False):

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from conformance.history.events import TO_BROKER, Event
-from conformance.oracle.model.connections.channels import OPEN, Channel
+from conformance.oracle.model.connections.channels import OPEN, ChannelLife
 from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.facts import (
     Accepted,
@@ -45,7 +45,7 @@ class Ends:
 
     of: dict[int, list[Request]] = field(default_factory=dict)
 
-    def enter(self, channel: Channel, request: Request) -> None:
+    def enter(self, channel: ChannelLife, request: Request) -> None:
         """One more."""
         ends = self.of.setdefault(channel.opened, [])
         ends.append(request)
@@ -67,7 +67,7 @@ class Ends:
 
 
 @dataclass(slots=True)
-class Bereft:
+class DeletedBeforeCommit:
     """Commits by their seq: a publish of the transaction, and the deletion of its queue, which was answered before."""
 
     of: OrderedDict[int, tuple[int, int]] = field(default_factory=OrderedDict)
@@ -153,7 +153,7 @@ def committed(fact: Passed, notes: Notes) -> None:
     channel = fact.connection.channels.get(event.channel)
     if event.direction != TO_BROKER or channel is None or channel.state != OPEN or channel.indeterminate:
         return
-    known = notes.memory(Bereft).of
+    known = notes.memory(DeletedBeforeCommit).of
     for publication in channel.unpublished if channel.transactional else ():
         for queue in (copy.queue for copy in publication.copies):
             if queue.deletion is not None and queue.deletion.known and publication.seq < queue.deleted:
@@ -165,7 +165,7 @@ def committed(fact: Passed, notes: Notes) -> None:
 @judges(Answered, BEREFT)
 def went_through(fact: Answered, notes: Notes) -> None:
     """It is committed all the same."""
-    if fact.request.seq in notes.memory(Bereft).of:
+    if fact.request.seq in notes.memory(DeletedBeforeCommit).of:
         notes.exercise(BEREFT)
 
 
@@ -182,11 +182,11 @@ def cost_the_connection(fact: ConnectionFailed, notes: Notes) -> None:
         _refused(fact.event, "connection", fact.connection.open_channels(), notes)
 
 
-def _refused(event: Event, what: str, channels: Iterable[Channel], notes: Notes) -> None:
+def _refused(event: Event, what: str, channels: Iterable[ChannelLife], notes: Notes) -> None:
     if IDS.get(ids_of(event)) != COMMIT or event.args.get("reply_code") == FORCED:
         return
     commits = [one.seq for channel in channels for one in channel.pending() if one.method == COMMIT and not one.ignored]
-    gone = notes.memory(Bereft).of.get(commits[0]) if commits else None
+    gone = notes.memory(DeletedBeforeCommit).of.get(commits[0]) if commits else None
     if gone is not None:
         allowed = "tx.commit-ok: that a queue is gone to which the transaction has published is no mistake"
         notes.find(BEREFT, event, allowed, f"{what}: {closing(event.args)}", *gone, commits[0])

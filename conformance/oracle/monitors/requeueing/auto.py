@@ -10,9 +10,9 @@ from __future__ import annotations
 from itertools import islice
 
 from conformance.catalogue.profiles import AS_DELIVERED
-from conformance.oracle.model.connections.channels import Channel
+from conformance.oracle.model.connections.channels import ChannelLife
 from conformance.oracle.model.consumers.cancelling import CANCELLED
-from conformance.oracle.model.facts import Delivered, FoundEmpty, Missing, Silenced, StillThere
+from conformance.oracle.model.facts import Delivered, DroppedSilently, FoundEmpty, Missing, StillThere
 from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.model.records import GONE, OUT, PUBLISHED, RELEASED, WAITING, Copy, Delivery
 from conformance.oracle.monitors import fate
@@ -52,13 +52,13 @@ IN_PARTS = {"AUTO-006": (SETTLED, BACK), "AUTO-008": (STAYED, BACK)}
 nothing before it."""
 
 
-def end_of(channel: Channel) -> str:
+def end_of(channel: ChannelLife) -> str:
     """How it ended. What it held may come back before its client reads the broker's close."""
     failing = channel.settlement_error is not None or channel.method_error is not None
     return channel.end or ("error" if failing else "")
 
 
-def of_channel(channel: Channel) -> list[str]:
+def of_channel(channel: ChannelLife) -> list[str]:
     """The rule by which its end returns what it held."""
     how = end_of(channel)
     return [RULES[how]] if how in RULES else []
@@ -399,8 +399,8 @@ def _kind(copy: Copy) -> str:
     return f"{copy.queue.kind}, {'cancelled' if held.orphan else 'live'} consumer"
 
 
-@judges(Silenced, "AUTO-005")
-def not_too_early(fact: Silenced, notes: Notes) -> None:
+@judges(DroppedSilently, "AUTO-005")
+def not_too_early(fact: DroppedSilently, notes: Notes) -> None:
     """A silent client is given one interval at least. One that stood still, or was not heard because the broker stood
     still, may have been silent for longer than its last word says."""
     interval, silence = fact.connection.heartbeat, fact.silence

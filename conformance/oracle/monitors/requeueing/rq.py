@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import islice
 
 from conformance.history.events import METHOD, Event
-from conformance.oracle.model.connections.channels import Channel
+from conformance.oracle.model.connections.channels import ChannelLife
 from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.consumers import windows
 from conformance.oracle.model.facts import ClosedUnasked, ConnectionFailed, Delivered, FoundEmpty
@@ -127,7 +127,7 @@ def recover_costs_the_connection(fact: ConnectionFailed, notes: Notes) -> None:
             _blame(ids, busy[0], event, notes)
 
 
-def _refused(channel: Channel, event: Event, notes: Notes) -> bool:
+def _refused(channel: ChannelLife, event: Event, notes: Notes) -> bool:
     """Does the close name a recover of this channel?"""
     ids = ids_of(event)
     if ids not in RECOVERS or ids not in channel.sent:
@@ -136,5 +136,5 @@ def _refused(channel: Channel, event: Event, notes: Notes) -> bool:
     return True
 
 
-def _blame(ids: tuple[int, int], channel: Channel, event: Event, notes: Notes) -> None:
+def _blame(ids: tuple[int, int], channel: ChannelLife, event: Event, notes: Notes) -> None:
     notes.find("RQ-014", event, f"{RECOVERS[ids]} with requeue is carried out", closing(event.args), channel.sent[ids])

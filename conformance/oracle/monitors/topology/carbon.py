@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.history.events import TO_BROKER, Event
-from conformance.oracle.model.connections.channels import OPEN, Channel
+from conformance.oracle.model.connections.channels import OPEN, ChannelLife
 from conformance.oracle.model.facts import Confirmed, Delivered, FoundEmpty, Passed, Returned
 from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.monitors.fate import LOSING
@@ -89,7 +89,7 @@ def addressed(fact: Passed, notes: Notes) -> None:
         known.popitem(last=False)
 
 
-def _ways(fact: Passed, channel: Channel, keys: tuple[str, ...]) -> tuple[set[str], frozenset[str]] | None:
+def _ways(fact: Passed, channel: ChannelLife, keys: tuple[str, ...]) -> tuple[set[str], frozenset[str]] | None:
     """The queues to which these keys lead, and those to which they do not; None: nobody can tell.
 
     Behind another exchange the texts leave it open whether a message has all its keys again, as in RabbitMQ, or only

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from conformance.history.events import TO_BROKER
-from conformance.oracle.model.connections.channels import Channel
+from conformance.oracle.model.connections.channels import ChannelLife
 from conformance.oracle.model.facts import Passed
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.refusals import grants, refuses
@@ -77,7 +77,7 @@ class NewQueues:
 
     declared: int = 0
     on: tuple[str, int] = ("", 0)
-    senders: dict[tuple[str, int], Channel] = field(default_factory=dict)
+    senders: dict[tuple[str, int], ChannelLife] = field(default_factory=dict)
     fed: bool = False
     """Messages may come into queues by themselves: some queue has dead letters, or there are too many who publish."""
 
@@ -115,7 +115,7 @@ def declared(fact: Passed, notes: Notes) -> None:
         memory.declared = event.seq
 
 
-def _quiet(channel: Channel) -> bool:
+def _quiet(channel: ChannelLife) -> bool:
     """Has the broker answered to all that it has published?"""
     return channel.confirm and not channel.unconfirmed and not channel.indeterminate
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from conformance.history.events import TO_BROKER
-from conformance.oracle.model.connections.channels import OPEN, Channel
+from conformance.oracle.model.connections.channels import OPEN, ChannelLife
 from conformance.oracle.model.facts import Accepted, Delivered, FoundEmpty, Passed, Policed
 from conformance.oracle.model.records import PUBLISHED, Delivery
 from conformance.oracle.monitors.fate import LOSING
@@ -36,7 +36,7 @@ class Leaving:
     """One message that was rejected, and where it must come to, and must not."""
 
     rejected: int
-    by: Channel
+    by: ChannelLife
     queue: str
     exchange: str
     reached: frozenset[str]
@@ -71,7 +71,7 @@ def rejected(fact: Passed, notes: Notes) -> None:
         known.popitem(last=False)
 
 
-def _leaving(fact: Passed, channel: Channel, delivery: Delivery) -> Leaving | None:
+def _leaving(fact: Passed, channel: ChannelLife, delivery: Delivery) -> Leaving | None:
     copy, publication = delivery.copy, delivery.copy.publication
     queue = fact.topology.queue(fact.connection.vhost, delivery.queue)
     sound = channel.state == OPEN and not (channel.indeterminate or channel.transactional or fact.topology.policies)
@@ -92,7 +92,7 @@ def _leaving(fact: Passed, channel: Channel, delivery: Delivery) -> Leaving | No
     return Leaving(fact.event.seq, channel, queue.name, exchange, there, barred, several)
 
 
-def _plain(topology: Topology, channel: Channel, names: frozenset[str]) -> Iterator[str]:
+def _plain(topology: Topology, channel: ChannelLife, names: frozenset[str]) -> Iterator[str]:
     """Those that certainly are there, and keep what they get."""
     for name in names:
         queue = topology.queue(channel.connection.vhost, name)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conformance.catalogue import profiles
-from conformance.oracle.model.connections.channels import Channel, Consumer
+from conformance.oracle.model.connections.channels import ChannelLife, Consumer
 from conformance.oracle.model.connections.connection import Connection
 from conformance.oracle.model.queues.candidate_orders import CandidateOrders
 from conformance.oracle.model.queues.declaring import queue_of
@@ -37,7 +37,7 @@ class World:
     """A queue, its clients, and what is under way between them; `orders` is told what the clients see."""
 
     order: str
-    clients: list[Channel]
+    clients: list[ChannelLife]
     random: Random
     orders: CandidateOrders = field(init=False)
     pipes: list[deque[Any]] = field(init=False)
@@ -145,7 +145,7 @@ class World:
 @given(st.randoms(use_true_random=False), st.sampled_from(ORDERS))
 @settings(max_examples=200, deadline=None)
 def test_a_right_queue_is_always_explained(random: Random, order: str) -> None:
-    world = World(order, [Channel(Connection(str(at)), 1, at) for at in range(3)], random)
+    world = World(order, [ChannelLife(Connection(str(at)), 1, at) for at in range(3)], random)
     doings = [
         world.publish,
         world.give_back,
@@ -168,7 +168,7 @@ def test_a_right_queue_is_always_explained(random: Random, order: str) -> None:
 
 def returned_by_two(order: str, *messages: str) -> list[bool | None]:
     """Of five messages four are got by two clients, who return m3 and then m2; these messages come next."""
-    world = World(order, [Channel(Connection(str(at)), 1, at) for at in range(3)], Random(1))
+    world = World(order, [ChannelLife(Connection(str(at)), 1, at) for at in range(3)], Random(1))
     for _ in range(5):
         world.publish(0)
     copies = {entry.copy.id: entry.copy for entry in world.orders.entries.values()}
@@ -201,7 +201,7 @@ def test_two_clients_return_and_a_third_sees_the_order(order: str, lawful: tuple
 
 
 def test_what_another_may_have_taken_is_passed_over() -> None:
-    world = World("original", [Channel(Connection("c"), 1, 1)], Random(1))
+    world = World("original", [ChannelLife(Connection("c"), 1, 1)], Random(1))
     for _ in range(3):
         world.publish(0)
     for entry in world.orders.entries.values():
@@ -215,7 +215,7 @@ def test_what_another_may_have_taken_is_passed_over() -> None:
 
 
 def test_too_many_entries_lose_the_line_and_nothing_is_claimed() -> None:
-    world = World("original", [Channel(Connection("c"), 1, 1)], Random(1))
+    world = World("original", [ChannelLife(Connection("c"), 1, 1)], Random(1))
     for _ in range(100):
         world.publish(0)
     assert world.orders.lost

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.application import ROUND, perform
 from conformance.catalogue import profiles
 from conformance.history.events import Event
-from conformance.oracle.model.facts import Delivered, First
+from conformance.oracle.model.facts import Delivered, FirstDelivery
 from conformance.oracle.monitors import judge, table
 
 
@@ -41,11 +41,11 @@ def test_nothing_is_missed(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     profile, lawful = profiles.load("documented"), history(kind, 0)
     histories = [lawful, *([*damaged(lawful, seed)] for seed in range(8))]
     short = [judge(events, profile) for events in histories]
-    monkeypatch.setitem(table.BY_FACT, First, table.BY_FACT[Delivered])
+    monkeypatch.setitem(table.BY_FACT, FirstDelivery, table.BY_FACT[Delivered])
     assert short == [judge(events, profile) for events in histories]
     assert not short[0].findings
     assert sum(len(one.findings) for one in short) > 20
 
 
 def test_most_functions_are_spared() -> None:
-    assert len(table.BY_FACT[First]) * 3 < len(table.BY_FACT[Delivered]) * 2
+    assert len(table.BY_FACT[FirstDelivery]) * 3 < len(table.BY_FACT[Delivered]) * 2

@@ -7,7 +7,16 @@ from typing import Any
 
 import pytest
 
-from conformance.oracle.topology import MISSING, UNKNOWN, Binding, Change, Exchange, Message, NamedQueue, Topology
+from conformance.oracle.topology import (
+    MISSING,
+    UNKNOWN,
+    Binding,
+    Exchange,
+    Message,
+    NamedQueue,
+    Topology,
+    TopologyChange,
+)
 from conformance.oracle.topology import explain as explain_route
 from conformance.oracle.topology import route as find_route
 from conformance.oracle.topology.explaining import (
@@ -48,17 +57,17 @@ class World:
         self.topology = Topology()
 
     def queue(self, name: str, known: int = 1, by: Line = HERE, **more: Any) -> NamedQueue:
-        found = self.topology.queues["/", name] = NamedQueue(name, Change(by, 1, known), **more)
+        found = self.topology.queues["/", name] = NamedQueue(name, TopologyChange(by, 1, known), **more)
         return found
 
     def exchange(self, name: str, kind: str = "fanout", known: int = 1, by: Line = HERE, **more: Any) -> Exchange:
-        found = self.topology.exchanges["/", name] = Exchange(name, Change(by, 1, known), kind=kind, **more)
+        found = self.topology.exchanges["/", name] = Exchange(name, TopologyChange(by, 1, known), kind=kind, **more)
         return found
 
     def bind(
         self, source: Exchange, to: NamedQueue | Exchange, key: str = "", known: int = 1, by: Line = HERE
     ) -> Binding:
-        binding = Binding(to, key, {}, Change(by, 1, known))
+        binding = Binding(to, key, {}, TopologyChange(by, 1, known))
         source.bindings.append(binding)
         return binding
 
@@ -84,7 +93,7 @@ def test_the_default_exchange_leads_to_the_queue_of_that_name(world: World) -> N
 def test_a_queue_that_is_gone_is_on_no_route(world: World) -> None:
     queue = world.queue("a")
     world.bind(world.exchange("x"), queue)
-    queue.gone = Change(ELSEWHERE, 5)
+    queue.gone = TopologyChange(ELSEWHERE, 5)
     assert world.route("") == world.route("x") == UNKNOWN
     queue.gone.known = 6
     assert world.route("") == world.route("x") == []
@@ -175,7 +184,7 @@ def test_what_makes_an_exchange_uncertain(world: World, doubt: dict[str, Any]) -
 
 
 def test_an_exchange_that_is_gone_is_missing(world: World) -> None:
-    world.exchange("x", gone=Change(HERE, 2))
+    world.exchange("x", gone=TopologyChange(HERE, 2))
     assert world.route("x") == MISSING
     assert world.route("x", by=ELSEWHERE) == UNKNOWN
 
@@ -191,7 +200,7 @@ def test_an_auto_delete_exchange_stays_while_it_is_bound(world: World) -> None:
     exchange = world.exchange("x", auto_delete=True, bound=True)
     binding = world.bind(exchange, world.queue("q"))
     assert world.route("x") == ["q"]
-    binding.removed = Change(HERE, 3, 4)
+    binding.removed = TopologyChange(HERE, 3, 4)
     assert world.route("x") == UNKNOWN
 
 
@@ -212,7 +221,7 @@ def test_a_route_is_explained_by_its_ways_and_by_what_bars_it(world: World) -> N
         world.bind(source, to, key)
     world.bind(second, other, "b")
     world.bind(third, spared)
-    world.bind(first, other, "a").removed = Change(HERE, 3, 4)
+    world.bind(first, other, "a").removed = TopologyChange(HERE, 3, 4)
     found = world.explain("x")
     assert found.reached == {"near": [HASH, "topic", TWICE], "far": ["topic *", ONWARD, DIRECT]}
     assert found.barred == {"other": ONWARD, "spared": SPARED} or found.barred == {"other": UNBOUND, "spared": SPARED}

@@ -1,9 +1,9 @@
 """What the history tells of messages that die in queues and go on to others: for the family DLX.
 
-A `Mortal` is a message that was published under its own id for a queue that has a dead letter exchange: to the default
-exchange, or to one that leads to one queue. Each delivery of it shows where it is, and the list of its deaths. What it
-did since it was seen last follows from the arguments of the queues: `way` walks from queue to queue, as far as each
-step has one possible cause.
+A `TrackedMessage` was published under its own id for a queue that has a dead letter exchange: to the default exchange,
+or to one that leads to one queue. Each delivery of it shows where it is, and the list of its deaths. What it did since
+it was seen last follows from the arguments of the queues: `way` walks from queue to queue, as far as each step has one
+possible cause.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.oracle.model.connections.channels import OPEN, Channel
+from conformance.oracle.model.connections.channels import OPEN, ChannelLife
 from conformance.oracle.model.records import Publication
 
 EXCHANGE, KEY = "x-dead-letter-exchange", "x-dead-letter-routing-key"
@@ -41,7 +41,7 @@ Death = tuple[str, str, int]
 
 
 @dataclass(slots=True)
-class Place:
+class DeclaredQueue:
     """One queue, as it was declared."""
 
     arguments: Mapping[str, Any]
@@ -67,7 +67,7 @@ class Place:
 
 
 @dataclass(slots=True)
-class Step:
+class DeathStep:
     """One death: where and why, and the address that the message had before."""
 
     queue: str
@@ -78,7 +78,7 @@ class Step:
 
 
 @dataclass(slots=True)
-class Mortal:
+class TrackedMessage:
     """One message."""
 
     queue: str
@@ -99,9 +99,9 @@ class Mortal:
     """When it was certainly in its first queue."""
     died_ns: int = 0
     """When the broker had certainly taken the rejection."""
-    by: Channel | None = None
+    by: ChannelLife | None = None
     """The channel on which it was settled."""
-    holder: Channel | None = None
+    holder: ChannelLife | None = None
     """The channel that got it last."""
     returned: int = 0
     returned_ns: int = 0
@@ -125,35 +125,35 @@ class Mortal:
 
 
 @dataclass(slots=True)
-class Graves:
+class DeadLettering:
     """Messages by id, None where two share one; queues and exchanges by name."""
 
-    messages: OrderedDict[str, Mortal | None] = field(default_factory=OrderedDict)
-    places: OrderedDict[str, Place] = field(default_factory=OrderedDict)
-    uncommitted: list[tuple[Channel, str, str]] = field(default_factory=list)
+    messages: OrderedDict[str, TrackedMessage | None] = field(default_factory=OrderedDict)
+    places: OrderedDict[str, DeclaredQueue] = field(default_factory=OrderedDict)
+    uncommitted: list[tuple[ChannelLife, str, str]] = field(default_factory=list)
     """What a transaction has settled: the channel, the message, and its fate to be."""
     bound: dict[str, list[tuple[str | None, str]]] = field(default_factory=dict)
     """The queues that an exchange of the client leads to, each with its key, or None: whatever the key."""
 
-    def put_off(self, channel: Channel, message: str, fate: str) -> None:
+    def put_off(self, channel: ChannelLife, message: str, fate: str) -> None:
         """A transaction has settled it."""
         self.uncommitted.append((channel, message, fate))
         if len(self.uncommitted) > MESSAGES:
             self.messages[self.uncommitted.pop(0)[1]] = None
 
-    def kept_back(self, message: str | None) -> bool:
+    def kept_back(self, tracked: TrackedMessage) -> bool:
         """Is it a transaction that rejects it, which nobody has ended?"""
-        mine = (channel for channel, of, fate in self.uncommitted if of == message and fate == GIVEN_UP)
-        mortal = self.messages.get(message or "")
-        return mortal is not None and any(one is mortal.by and one.state == OPEN for one in mine)
+        by = tracked.by
+        mine = (self.messages.get(of) for one, of, fate in self.uncommitted if one is by and fate == GIVEN_UP)
+        return by is not None and by.state == OPEN and any(one is tracked for one in mine)
 
-    def take(self, channel: Channel) -> list[tuple[Mortal, str]]:
+    def take(self, channel: ChannelLife) -> list[tuple[TrackedMessage, str]]:
         """What the transaction of this channel has settled, and goes by what follows."""
         mine = [(self.messages.get(message), fate) for of, message, fate in self.uncommitted if of is channel]
         self.uncommitted = [one for one in self.uncommitted if one[0] is not channel]
-        return [(mortal, fate) for mortal, fate in mine if mortal is not None and mortal.by is channel]
+        return [(tracked, fate) for tracked, fate in mine if tracked is not None and tracked.by is channel]
 
-    def target(self, place: Place, key: str) -> str | None:
+    def target(self, place: DeclaredQueue, key: str) -> str | None:
         """The one queue that gets what dies there, if that is known."""
         return self.leads(place.exchange or "", place.key or key)
 
@@ -169,18 +169,18 @@ class Graves:
         found = self.bound.setdefault(exchange, [])
         if (key, queue) not in found:
             found.append((key, queue))
-            for message, mortal in self.messages.items():
-                if mortal is not None and self._may_pass(mortal, exchange):
+            for message, tracked in self.messages.items():
+                if tracked is not None and self._may_pass(tracked, exchange):
                     self.messages[message] = None  # it may have died before
 
-    def _may_pass(self, mortal: Mortal, exchange: str) -> bool:
+    def _may_pass(self, tracked: TrackedMessage, exchange: str) -> bool:
         """May it come to this exchange when it dies, or have come?"""
-        here: str | None = mortal.queue
+        here: str | None = tracked.queue
         for _ in range(STEPS):
             place = self.places.get(here or "")
             if place is None or place.exchange is None:
                 return False
-            here = self.target(place, mortal.key)
+            here = self.target(place, tracked.key)
             if place.exchange == exchange or here is None:
                 return True
         return True
@@ -201,13 +201,13 @@ class Graves:
         if place is not None:
             place.came = [one for one in place.came if self._may_be_there(self.messages.get(one), name, since)]
 
-    def _may_be_there(self, mortal: Mortal | None, name: str, since: int) -> bool:
-        if mortal is None or mortal.sent > since or not mortal.certain_ns:
+    def _may_be_there(self, tracked: TrackedMessage | None, name: str, since: int) -> bool:
+        if tracked is None or tracked.sent > since or not tracked.certain_ns:
             return True
-        held = mortal.queue == name and name in mortal.seen and mortal.fate in (HELD, WAITING)
-        return held or (mortal.queue == name and mortal.fate == GIVEN_UP and not mortal.died_ns)
+        held = tracked.queue == name and name in tracked.seen and tracked.fate in (HELD, WAITING)
+        return held or (tracked.queue == name and tracked.fate == GIVEN_UP and not tracked.died_ns)
 
-    def given_back(self, name: str, asked_ns: int) -> list[Mortal]:
+    def given_back(self, name: str, asked_ns: int) -> list[TrackedMessage]:
         """What a queue with a limit, now empty, had long got back from channels when it had been given too many."""
         place = self.places.get(name)
         there = [one for one in self.messages.values() if one is not None and one.queue == name]
@@ -217,69 +217,75 @@ class Graves:
         plain = [one for one in there if one.fate == HELD and not (one.over or one.deaths or one.expiration)]
         return [one for one in plain if 0 < one.returned_ns < asked_ns - SOON]
 
-    def failed(self, mortal: Mortal, *, timed: bool) -> None:
+    def failed(self, tracked: TrackedMessage, *, timed: bool) -> None:
         """The channel that held it was closed, which counts as well where no delivery of it timed out before. Where
         that was once too often, it has died."""
-        place = self.places.get(mortal.queue)
+        place = self.places.get(tracked.queue)
         limit = place.number(LIMIT) if place is not None else None
         if limit is None or timed:
             return
-        mortal.failures += 1
-        if mortal.failures > limit:
-            mortal.fate, mortal.died_ns = WAITING, mortal.returned_ns
+        tracked.failures += 1
+        if tracked.failures > limit:
+            tracked.fate, tracked.died_ns = WAITING, tracked.returned_ns
 
-    def alone(self, mortal: Mortal) -> bool:
+    def alone(self, tracked: TrackedMessage) -> bool:
         """Is there certainly no other copy of it anywhere?"""
-        return not (mortal.carbon or mortal.blind) and all(map(_once, self.bound.values()))
+        return not (tracked.carbon or tracked.blind) and all(map(_once, self.bound.values()))
 
-    def way(self, mortal: Mortal, until: str, now_ns: int = 0) -> list[Step] | None:
+    def way(self, tracked: TrackedMessage, until: str, now_ns: int = 0) -> list[DeathStep] | None:
         """The deaths from where it was seen last until it comes to this queue; None: that is not known. What is there
         by `now_ns` did not die of age if its time is not over."""
-        steps: list[Step] = []
-        here, exchange, keys = mortal.queue, mortal.exchange, (mortal.key, *mortal.carbon)
-        cause: str | None = {GIVEN_UP: REJECTED, PUSHED: MAXLEN}.get(mortal.fate)
+        steps: list[DeathStep] = []
+        here, exchange, keys = tracked.queue, tracked.exchange, (tracked.key, *tracked.carbon)
+        cause: str | None = {GIVEN_UP: REJECTED, PUSHED: MAXLEN}.get(tracked.fate)
         for _ in range(STEPS):
             place = self.places.get(here)
             if place is None or not PLAIN.issuperset(place.arguments):
                 return None
-            fresh = not (mortal.deaths or steps)
-            if fresh and not cause and self._pushed_before_its_time(place, mortal, now_ns):
+            fresh = not (tracked.deaths or steps)
+            if fresh and not cause and self._pushed_before_its_time(place, tracked, now_ns):
                 cause = MAXLEN
-            cause = cause or _cause(place, mortal, fresh=fresh)
+            cause = cause or _cause(place, tracked, fresh=fresh)
             following = self.target(place, keys[0])
             if not cause or place.exchange is None or following is None:
                 return None
-            steps.append(Step(here, cause, exchange, keys, place.key is not None))
+            steps.append(DeathStep(here, cause, exchange, keys, place.key is not None))
             here, exchange, cause = following, place.exchange, None
             keys = (place.key,) if place.key is not None else keys
             if here == until:
                 return steps
         return None
 
-    def _pushed_before_its_time(self, place: Place, mortal: Mortal, now_ns: int) -> bool:
+    def _pushed_before_its_time(self, place: DeclaredQueue, tracked: TrackedMessage, now_ns: int) -> bool:
         """Is it still young, and are there so many behind it that it has no room?"""
-        most, own = place.number(LENGTH), mortal.expiration or ""
+        most, own = place.number(LENGTH), tracked.expiration or ""
         ages = [place.number(TTL), int(own) if own.isdecimal() else None]
         life = min((age for age in ages if age is not None), default=0) * MILLISECOND
-        if most is None or LIMIT in place.arguments or now_ns + EARLY >= mortal.sent_ns + life:
+        if most is None or LIMIT in place.arguments or now_ns + EARLY >= tracked.sent_ns + life:
             return False
         others = [self.messages.get(one) for one in place.came]
-        return sum(one is not None and one.sent > mortal.sent for one in others) >= most
+        return sum(one is not None and one.sent > tracked.sent for one in others) >= most
 
-    def by_copy(self, mortal: Mortal, name: str) -> bool:
+    def by_copy(self, tracked: TrackedMessage, name: str) -> bool:
         """It was rejected, for the first time: does it go to this queue by a key in CC, and by no other?"""
-        place = self.places.get(mortal.queue)
-        if place is None or place.exchange is None or place.key is not None or mortal.fate != GIVEN_UP or mortal.deaths:
+        place = self.places.get(tracked.queue)
+        if (
+            place is None
+            or place.exchange is None
+            or place.key is not None
+            or tracked.fate != GIVEN_UP
+            or tracked.deaths
+        ):
             return False
-        ways = {key: self.leads(place.exchange, key) for key in (mortal.key, *mortal.carbon)}
-        return ways[mortal.key] != name and name in ways.values()
+        ways = {key: self.leads(place.exchange, key) for key in (tracked.key, *tracked.carbon)}
+        return ways[tracked.key] != name and name in ways.values()
 
-    def not_before(self, mortal: Mortal, steps: list[Step]) -> int:
+    def not_before(self, tracked: TrackedMessage, steps: list[DeathStep]) -> int:
         """Before this it cannot have died so often, if it was in each queue for as long as it had to live there."""
-        time = (mortal.seen_ns if mortal.seen else mortal.sent_ns) - EARLY
+        time = (tracked.seen_ns if tracked.seen else tracked.sent_ns) - EARLY
         for number, step in enumerate(steps):
-            if step.reason == EXPIRED and (number or not mortal.seen):
-                own = "" if number or mortal.deaths else mortal.expiration or ""
+            if step.reason == EXPIRED and (number or not tracked.seen):
+                own = "" if number or tracked.deaths else tracked.expiration or ""
                 lives = self.places[step.queue].number(TTL), int(own) if own.isdecimal() else None
                 time += min((life for life in lives if life is not None), default=0) * MILLISECOND
         return time
@@ -304,19 +310,19 @@ def _once(bindings: list[tuple[str | None, str]]) -> bool:
     return len(keys) == 1 or (None not in keys and len({*keys}) == len(keys))
 
 
-def _cause(place: Place, mortal: Mortal, *, fresh: bool) -> str | None:
+def _cause(place: DeclaredQueue, tracked: TrackedMessage, *, fresh: bool) -> str | None:
     """The one reason for which it may leave this queue by itself; None: there is none, or several."""
-    limited = place.number(TTL) is not None or (fresh and mortal.expiration is not None)
+    limited = place.number(TTL) is not None or (fresh and tracked.expiration is not None)
     causes = [EXPIRED] if limited and not place.lasting else []
     causes += [MAXLEN] if (place.number(LENGTH), place.number(OCTETS)) != (None, None) else []
     limit = place.number(LIMIT)
-    if limit is not None and mortal.failures and not fresh:
+    if limit is not None and tracked.failures and not fresh:
         return None  # nobody counts how often it was given back since it came here
-    causes += [RETURNED] if limit is not None and fresh and mortal.failures > limit else []
+    causes += [RETURNED] if limit is not None and fresh and tracked.failures > limit else []
     return causes[0] if len(causes) == 1 else None
 
 
-def after(deaths: tuple[Death, ...], steps: list[Step]) -> tuple[Death, ...]:
+def after(deaths: tuple[Death, ...], steps: list[DeathStep]) -> tuple[Death, ...]:
     """The list after these: an entry for each queue and reason, the latest first."""
     found = [*deaths]
     for step in steps:

@@ -24,10 +24,10 @@ from conformance.oracle.monitors.messages.deadletters.deaths import (
     REJECTED,
     TTL,
     WAITING,
-    Graves,
-    Mortal,
-    Place,
-    Step,
+    DeadLettering,
+    DeathStep,
+    DeclaredQueue,
+    TrackedMessage,
     after,
     words,
 )
@@ -46,114 +46,114 @@ PROMPT = 1_000 * MILLISECOND
 @judges(FoundEmpty, *OF_REASON.values(), COPIES, ENDLESS, ON_AND_ON, SETTLED)
 def missing(fact: FoundEmpty, notes: Notes) -> None:
     """A queue is empty: is there a dead letter that must be in it?"""
-    graves, queue, event = notes.memory(Graves), fact.queue, fact.event
-    if graves.messages and queue.declared and not (queue.purged or queue.deleted) and queue.kind == "classic":
-        _no_room(fact, graves, notes)
-    if not graves.messages or queue.losers or queue.purged or queue.deleted or not queue.declared:
+    lettering, queue, event = notes.memory(DeadLettering), fact.queue, fact.event
+    if lettering.messages and queue.declared and not (queue.purged or queue.deleted) and queue.kind == "classic":
+        _no_room(fact, lettering, notes)
+    if not lettering.messages or queue.losers or queue.purged or queue.deleted or not queue.declared:
         return
     if not queue.others(queue.declared, fact.receiver) and not queue.sweepers:
-        graves.swept(queue.name, fact.since)
-    for message, mortal in graves.messages.items():
-        if mortal is None or mortal.over or mortal.connection != event.connection:
+        lettering.swept(queue.name, fact.since)
+    for message, tracked in lettering.messages.items():
+        if tracked is None or tracked.over or tracked.connection != event.connection:
             continue
-        if queue.others(mortal.sent, fact.receiver):
+        if queue.others(tracked.sent, fact.receiver):
             continue
-        _absent(fact, message, mortal, graves, notes)
+        _absent(fact, message, tracked, lettering, notes)
 
 
-def _no_room(fact: FoundEmpty, graves: Graves, notes: Notes) -> None:
+def _no_room(fact: FoundEmpty, lettering: DeadLettering, notes: Notes) -> None:
     """What was to come back to a queue with a limit, and is not there, was pushed out."""
     queue, event = fact.queue, fact.event
-    for mortal in graves.given_back(queue.name, notes.memory(Lives).asked(fact.since)):
-        alone = mortal.connection == event.connection and queue.losers <= {event.connection}
-        if alone and not queue.others(mortal.returned, fact.receiver):
-            mortal.fate, mortal.died_ns = PUSHED, event.time_ns
+    for tracked in lettering.given_back(queue.name, notes.memory(Lives).asked(fact.since)):
+        alone = tracked.connection == event.connection and queue.losers <= {event.connection}
+        if alone and not queue.others(tracked.returned, fact.receiver):
+            tracked.fate, tracked.died_ns = PUSHED, event.time_ns
 
 
-def _absent(fact: FoundEmpty, message: str, mortal: Mortal, graves: Graves, notes: Notes) -> None:
+def _absent(fact: FoundEmpty, message: str, tracked: TrackedMessage, lettering: DeadLettering, notes: Notes) -> None:
     name = fact.queue.name
-    asked, final = notes.memory(Lives).asked(fact.since), graves.places.get(name)
+    asked, final = notes.memory(Lives).asked(fact.since), lettering.places.get(name)
     if final is None or not (LOSSY.isdisjoint(final.arguments) and PLAIN.issuperset(final.arguments)):
         return
-    if mortal.fate == ACKED and 0 < mortal.died_ns < asked - PROMPT and _could_bury(mortal, name, graves):
-        mortal.over = True
+    if tracked.fate == ACKED and 0 < tracked.died_ns < asked - PROMPT and _could_bury(tracked, name, lettering):
+        tracked.over = True
         notes.exercise(SETTLED)
         return
-    if graves.by_copy(mortal, name):
-        if 0 < mortal.died_ns < asked - PROMPT and final.number(TTL) is None:
-            mortal.over = True
+    if lettering.by_copy(tracked, name):
+        if 0 < tracked.died_ns < asked - PROMPT and final.number(TTL) is None:
+            tracked.over = True
             allowed = f"{message} in {name}, by a key in CC"
-            notes.find(COPIES, fact.event, allowed, "the queue is empty", mortal.sent, unless=LOSING)
+            notes.find(COPIES, fact.event, allowed, "the queue is empty", tracked.sent, unless=LOSING)
         return
-    steps = graves.way(mortal, name) if mortal.fate in (WAITING, GIVEN_UP, PUSHED) else None
-    due = _due(mortal, steps, graves) if steps else 0
+    steps = lettering.way(tracked, name) if tracked.fate in (WAITING, GIVEN_UP, PUSHED) else None
+    due = _due(tracked, steps, lettering) if steps else 0
     if not steps or not due or asked < due + PROMPT:
         return
-    round_again = name == mortal.queue or any(step.queue == name for step in steps) or name in mortal.seen
-    if round_again and all(reason != REJECTED for _, reason, _ in after(mortal.deaths, steps)):
-        mortal.over = True
+    round_again = name == tracked.queue or any(step.queue == name for step in steps) or name in tracked.seen
+    if round_again and all(reason != REJECTED for _, reason, _ in after(tracked.deaths, steps)):
+        tracked.over = True
         notes.exercise(ENDLESS)
     elif final.number(TTL) is None and too_late(asked, due, DEAD_LETTERS, notes):
-        mortal.over = True
-        rule = ON_AND_ON if name in mortal.seen else OF_REASON[steps[-1].reason]
-        deaths = words(after(mortal.deaths, steps))
+        tracked.over = True
+        rule = ON_AND_ON if name in tracked.seen else OF_REASON[steps[-1].reason]
+        deaths = words(after(tracked.deaths, steps))
         allowed = f"{message} in {name}, {deaths}"
-        notes.find(rule, fact.event, allowed, "the queue is empty", mortal.sent, unless=LOSING)
+        notes.find(rule, fact.event, allowed, "the queue is empty", tracked.sent, unless=LOSING)
 
 
-def _could_bury(mortal: Mortal, name: str, graves: Graves) -> bool:
-    place = graves.places.get(mortal.queue)
-    return place is not None and place.exchange is not None and graves.target(place, mortal.key) == name
+def _could_bury(tracked: TrackedMessage, name: str, lettering: DeadLettering) -> bool:
+    place = lettering.places.get(tracked.queue)
+    return place is not None and place.exchange is not None and lettering.target(place, tracked.key) == name
 
 
-def _due(mortal: Mortal, steps: list[Step], graves: Graves) -> int:
+def _due(tracked: TrackedMessage, steps: list[DeathStep], lettering: DeadLettering) -> int:
     """By when it has certainly died so often; 0: that is not known."""
     time = 0
     for step in steps:
-        place = graves.places[step.queue]
+        place = lettering.places[step.queue]
         if step.reason == REJECTED:
-            time = mortal.died_ns
+            time = tracked.died_ns
         elif step.reason == EXPIRED:
             later = (place.number(TTL) or 0) * MILLISECOND
             ranked = LEVELS in place.arguments  # one that outranks it may stand in its way
-            time = 0 if ranked else _expired(mortal, place, graves) if step is steps[0] else time + later
-        elif step.reason == MAXLEN and mortal.fate == PUSHED and step is steps[0]:
-            time = mortal.died_ns
+            time = 0 if ranked else _expired(tracked, place, lettering) if step is steps[0] else time + later
+        elif step.reason == MAXLEN and tracked.fate == PUSHED and step is steps[0]:
+            time = tracked.died_ns
         elif step.reason == MAXLEN:
-            time = _pushed(mortal, place, graves) if step is steps[0] and not mortal.deaths else 0
+            time = _pushed(tracked, place, lettering) if step is steps[0] and not tracked.deaths else 0
         else:
-            time = mortal.died_ns
+            time = tracked.died_ns
         if not time:
             return 0
     return time
 
 
-def _expired(mortal: Mortal, place: Place, graves: Graves) -> int:
+def _expired(tracked: TrackedMessage, place: DeclaredQueue, lettering: DeadLettering) -> int:
     """In its first queue, where nobody has taken it, and none stands in its way: those there live equally long, or have
     been acknowledged."""
-    others = [graves.messages.get(one) for one in place.came]
-    if mortal.seen or LEVELS in place.arguments:
+    others = [lettering.messages.get(one) for one in place.came]
+    if tracked.seen or LEVELS in place.arguments:
         return 0
-    free = mortal.certain_ns
+    free = tracked.certain_ns
     for one in others:
-        if one is None or (one.expiration != mortal.expiration and not (one.fate == ACKED and one.died_ns)):
+        if one is None or (one.expiration != tracked.expiration and not (one.fate == ACKED and one.died_ns)):
             return 0
-        if one.expiration != mortal.expiration:
+        if one.expiration != tracked.expiration:
             free = max(free, one.died_ns)
-    own = mortal.expiration or ""
+    own = tracked.expiration or ""
     lives = [place.number(TTL), int(own) if own.isdecimal() else None]
     known = [life for life in lives if life is not None]
-    return max(mortal.certain_ns + min(known) * MILLISECOND, free) if mortal.certain_ns and known else 0
+    return max(tracked.certain_ns + min(known) * MILLISECOND, free) if tracked.certain_ns and known else 0
 
 
-def _pushed(mortal: Mortal, place: Place, graves: Graves) -> int:
+def _pushed(tracked: TrackedMessage, place: DeclaredQueue, lettering: DeadLettering) -> int:
     """When so many had come behind it that there was no room for it any more."""
-    most, others = place.number(LENGTH), [graves.messages.get(one) for one in place.came]
+    most, others = place.number(LENGTH), [lettering.messages.get(one) for one in place.came]
     if (
         most is None
         or LEVELS in place.arguments
         or any(one is None or one.seen or not one.certain_ns for one in others)
     ):
         return 0
-    behind = sorted(one.certain_ns for one in others if one is not None and one.sent > mortal.sent)
+    behind = sorted(one.certain_ns for one in others if one is not None and one.sent > tracked.sent)
     return behind[most - 1] if 0 < most <= len(behind) else 0

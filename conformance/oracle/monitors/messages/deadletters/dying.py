@@ -1,7 +1,7 @@
 """How messages come to die: what clients and brokers do, from publish to settlement, that brings a death about.
 
-Nothing is judged here: `Graves` is filled. It learns which queues send their dead on and where exchanges lead, and, of
-each message that may die, when it was certainly in its queue, and who settled it how. A death counts as certain only
+Nothing is judged here: `DeadLettering` is filled. It learns which queues send their dead on, where exchanges lead, and,
+of each message that may die, when it was certainly in its queue, and who settled it how. A death counts as certain only
 once the broker has answered: by a confirm, by an answer behind a settlement, by commit-ok, by the end of the channel.
 What cannot be followed is forgotten: a message with a namesake, and where an exchange leads that others may change.
 """
@@ -18,9 +18,9 @@ from conformance.oracle.monitors.messages.deadletters.deaths import (
     MESSAGES,
     QUEUES,
     WAITING,
-    Graves,
-    Mortal,
-    Place,
+    DeadLettering,
+    DeclaredQueue,
+    TrackedMessage,
     names_in,
     properties,
 )
@@ -34,77 +34,77 @@ PERSISTENT = 2
 @follows("queue.declare", "queue.bind", "queue.unbind", "queue.delete", "queue.purge", "exchange.delete")
 def arranged(fact: Passed, notes: Notes) -> None:
     """Where do the dead of a queue go?"""
-    event, graves = fact.event, notes.memory(Graves)
+    event, lettering = fact.event, notes.memory(DeadLettering)
     name = event.queue or ""
     if event.direction != TO_BROKER:
         return
     if event.exchange:
-        _bound(fact, event.exchange, name, graves)
+        _bound(fact, event.exchange, name, lettering)
     elif event.method != "queue.declare":
-        graves.places.pop(name, None)
+        lettering.places.pop(name, None)
         if event.method == "queue.delete":
-            graves.unbind(name)
+            lettering.unbind(name)
     elif fact.topology.policies or not name or event.has("auto_delete"):
         return
     elif fact.topology.queue(fact.connection.vhost, name) is None:
         arguments = {**(event.args.get("arguments") or {})}
         kind = str(arguments.get("x-queue-type") or "classic")
-        graves.places[name] = Place(arguments, not notes.profile.queue(kind).messages_expire)
-        if len(graves.places) > QUEUES:
-            graves.places.popitem(last=False)
+        lettering.places[name] = DeclaredQueue(arguments, not notes.profile.queue(kind).messages_expire)
+        if len(lettering.places) > QUEUES:
+            lettering.places.popitem(last=False)
 
 
-def _bound(fact: Passed, exchange: str, queue: str, graves: Graves) -> None:
+def _bound(fact: Passed, exchange: str, queue: str, lettering: DeadLettering) -> None:
     """A fanout exchange leads there with any key, as a topic exchange does by #; a direct one with the key that is
     said."""
     known, key = fact.topology.exchange(fact.connection.vhost, exchange), fact.event.routing_key or ""
     kind = known.kind if known is not None and fact.event.method == "queue.bind" else ""
     if kind == "fanout" or (kind == "topic" and key == "#"):
-        graves.bind(exchange, None, queue)
+        lettering.bind(exchange, None, queue)
     elif kind == "direct" and known is not None and not (known.shared or known.opaque):
-        graves.bind(exchange, key, queue)
+        lettering.bind(exchange, key, queue)
     else:
-        graves.obscure(exchange)
+        lettering.obscure(exchange)
 
 
 @follows("exchange.bind", "exchange.unbind")
 def chained(fact: Passed, notes: Notes) -> None:
     """An exchange leads to another one, too."""
     if fact.event.direction == TO_BROKER:
-        notes.memory(Graves).obscure(str(fact.event.args.get("source") or ""))
+        notes.memory(DeadLettering).obscure(str(fact.event.args.get("source") or ""))
 
 
 @judges(Policed)
 def ruled(fact: Policed, notes: Notes) -> None:
     """Any queue may send its dead elsewhere by policy."""
-    graves = notes.memory(Graves)
-    graves.messages.clear()
-    graves.places.clear()
+    lettering = notes.memory(DeadLettering)
+    lettering.messages.clear()
+    lettering.places.clear()
 
 
 @judges(Stopping)
 def stopped(fact: Stopping, notes: Notes) -> None:
     """Only persistent messages that had certainly come into their queue are there after a restart, and exchanges that
     are durable."""
-    graves = notes.memory(Graves)
+    lettering = notes.memory(DeadLettering)
     durable = {name for (_, name), one in fact.topology.exchanges.items() if one.durable}
-    for exchange in graves.bound.keys() - durable:
-        graves.obscure(exchange)
-    for message, mortal in graves.messages.items():
-        if mortal is not None and not (mortal.persistent and mortal.certain_ns):
-            graves.messages[message] = None
+    for exchange in lettering.bound.keys() - durable:
+        lettering.obscure(exchange)
+    for message, tracked in lettering.messages.items():
+        if tracked is not None and not (tracked.persistent and tracked.certain_ns):
+            lettering.messages[message] = None
 
 
 @follows("basic.publish")
 def published(fact: Passed, notes: Notes) -> None:
     """A message for a queue that has a dead letter exchange."""
-    event, graves = fact.event, notes.memory(Graves)
+    event, lettering = fact.event, notes.memory(DeadLettering)
     exchange, key = event.exchange or "", event.routing_key or ""
-    again = bool(event.message) and event.message in graves.messages
+    again = bool(event.message) and event.message in lettering.messages
     if again:
-        graves.messages[event.message or ""] = None  # two messages have one id
-    queue = graves.leads(exchange, key) if graves.places else None
-    place = graves.places.get(queue or "")
+        lettering.messages[event.message or ""] = None  # two messages have one id
+    queue = lettering.leads(exchange, key) if lettering.places else None
+    place = lettering.places.get(queue or "")
     if queue is None or place is None or place.exchange is None or not event.message:
         return
     channel = fact.connection.channels.get(event.channel)
@@ -112,7 +112,7 @@ def published(fact: Passed, notes: Notes) -> None:
     content = properties(event.arguments)
     headers = content.get("headers") or {}
     lawful = sound and channel is not None and not channel.transactional and "x-death" not in headers
-    mortal = Mortal(
+    tracked = TrackedMessage(
         queue,
         event.seq,
         event.time_ns,
@@ -124,88 +124,88 @@ def published(fact: Passed, notes: Notes) -> None:
         key=key,
         persistent=content.get("delivery_mode") == PERSISTENT,
     )
-    graves.messages[event.message] = mortal if lawful and not again else None
+    lettering.messages[event.message] = tracked if lawful and not again else None
     place.came.append(event.message)
-    if len(graves.messages) > MESSAGES:
-        graves.messages.popitem(last=False)
+    if len(lettering.messages) > MESSAGES:
+        lettering.messages.popitem(last=False)
 
 
 @judges(Confirmed)
 def certain(fact: Confirmed, notes: Notes) -> None:
     """It is in its queue by now."""
-    known = notes.memory(Graves).messages
+    known = notes.memory(DeadLettering).messages
     for publication in fact.resolved if known and fact.event.method == "basic.ack" else ():
-        mortal = known.get(publication.message)
-        if mortal is not None:
-            mortal.certain_ns, mortal.publication = fact.event.time_ns, publication
+        tracked = known.get(publication.message)
+        if tracked is not None:
+            tracked.certain_ns, tracked.publication = fact.event.time_ns, publication
 
 
 @follows("basic.ack", "basic.nack", "basic.reject")
 def settled(fact: Passed, notes: Notes) -> None:
     """The client says what is to become of it, now or with the commit."""
-    event, graves = fact.event, notes.memory(Graves)
-    known = graves.messages
+    event, lettering = fact.event, notes.memory(DeadLettering)
+    known = lettering.messages
     channel = fact.connection.channels.get(event.channel)
     if event.direction != TO_BROKER or not known or channel is None:
         return
     tag, multiple = event.delivery_tag or 0, bool(event.multiple)
     for number, delivery in channel.unacked.items():
-        mortal = known.get(delivery.message)
+        tracked = known.get(delivery.message)
         hit = number == tag or (multiple and (tag == 0 or number <= tag))
-        if mortal is None or not hit or mortal.queue != delivery.queue:
+        if tracked is None or not hit or tracked.queue != delivery.queue:
             continue
         back = event.method != "basic.ack" and event.has("requeue")
         if (channel.transactional and back) or channel.state != OPEN or channel.indeterminate:
             known[delivery.message] = None
             continue
-        mortal.by = channel
+        tracked.by = channel
         if channel.transactional:
-            graves.put_off(channel, delivery.message, ACKED if event.method == "basic.ack" else GIVEN_UP)
+            lettering.put_off(channel, delivery.message, ACKED if event.method == "basic.ack" else GIVEN_UP)
         elif event.method == "basic.ack":
-            mortal.fate = ACKED
+            tracked.fate = ACKED
         elif not back:
-            mortal.fate = GIVEN_UP
+            tracked.fate = GIVEN_UP
         else:
-            mortal.fate = WAITING
-            mortal.failures += event.method == "basic.reject"
+            tracked.fate = WAITING
+            tracked.failures += event.method == "basic.reject"
 
 
 @judges(Accepted)
 def accepted(fact: Accepted, notes: Notes) -> None:
     """The broker has taken what the client said."""
-    known = notes.memory(Graves).messages
+    known = notes.memory(DeadLettering).messages
     for delivery in fact.settlement.covered if known else ():
-        mortal = known.get(delivery.message)
-        if mortal is not None and mortal.queue == delivery.queue and not (mortal.by and mortal.by.transactional):
-            mortal.died_ns = fact.event.time_ns
+        tracked = known.get(delivery.message)
+        if tracked is not None and tracked.queue == delivery.queue and not (tracked.by and tracked.by.transactional):
+            tracked.died_ns = fact.event.time_ns
 
 
 @follows("tx.commit", "tx.rollback")
 def decided(fact: Passed, notes: Notes) -> None:
     """What a transaction has settled is so, or is not."""
-    event, graves = fact.event, notes.memory(Graves)
+    event, lettering = fact.event, notes.memory(DeadLettering)
     channel = fact.connection.channels.get(event.channel)
-    if event.direction != TO_BROKER or channel is None or not graves.uncommitted:
+    if event.direction != TO_BROKER or channel is None or not lettering.uncommitted:
         return
-    for mortal, fate in graves.take(channel):
+    for tracked, fate in lettering.take(channel):
         if event.method == "tx.commit":
-            mortal.fate, mortal.committed, mortal.died_ns = fate, event.seq, 0
+            tracked.fate, tracked.committed, tracked.died_ns = fate, event.seq, 0
 
 
 @judges(Answered)
 def committed(fact: Answered, notes: Notes) -> None:
     """The broker has carried out the transaction."""
-    known = notes.memory(Graves).messages if fact.request.method == "tx.commit" else {}
-    for mortal in known.values():
-        if mortal is not None and mortal.committed == fact.request.seq:
-            mortal.died_ns = fact.event.time_ns
+    known = notes.memory(DeadLettering).messages if fact.request.method == "tx.commit" else {}
+    for tracked in known.values():
+        if tracked is not None and tracked.committed == fact.request.seq:
+            tracked.died_ns = fact.event.time_ns
 
 
 @judges(ChannelClosed)
 def returned(fact: ChannelClosed, notes: Notes) -> None:
     """What it held is back in its queues, or there was no room for it."""
-    graves = notes.memory(Graves)
-    for mortal in graves.messages.values() if not fact.crossed else ():
-        if mortal is not None and mortal.holder is fact.channel and mortal.fate == HELD:
-            mortal.returned, mortal.returned_ns = fact.event.seq, fact.event.time_ns
-            graves.failed(mortal, timed=fact.channel.timed)
+    lettering = notes.memory(DeadLettering)
+    for tracked in lettering.messages.values() if not fact.crossed else ():
+        if tracked is not None and tracked.holder is fact.channel and tracked.fate == HELD:
+            tracked.returned, tracked.returned_ns = fact.event.seq, fact.event.time_ns
+            lettering.failed(tracked, timed=fact.channel.timed)
