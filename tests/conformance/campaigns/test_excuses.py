@@ -72,6 +72,7 @@ IMITATE = {
     "policies.either-refuses",
     "transactions.recover-forgets",
     "ways.headers-onward",
+    "beside.qos-of-the-same-write",
     "quiet.no-key",
     "naming.nothing-deleted",
     "naming.nothing-unbound",

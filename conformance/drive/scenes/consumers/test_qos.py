@@ -21,11 +21,16 @@ WIDE = (1 << 8) + 2, (1 << 15) + 2
 
 @rule("QOS-001")
 def test_a_consumers_limit_is_never_passed(stage: Stage) -> None:
-    """Limits of 1, 2 and 5 over three times as many messages; then one message more."""
+    """Limits of 1, 2 and 5 over three times as many messages; then one message more. The queue is purged, and some come
+    again, while the consumer holds what it may."""
     for limit in (1, 2, 5):
         queue = stocked(stage, 3 * limit)
         channel = limited(stage, queue, limit)
         restock(stage, queue, 1)
+        stage.barrier(channel)
+        stage.backstage(queue).purge(queue)
+        stage.quiesce()
+        restock(stage, queue, 2)
         stage.barrier(channel)
 
 
@@ -60,16 +65,25 @@ def test_each_consumer_has_its_own_limit(stage: Stage) -> None:
 
 
 @rule("QOS-004")
-@pytest.mark.parametrize("then", ["many", "none"])
+@pytest.mark.parametrize("then", ["many", "none", "at once"])
 def test_running_consumers_keep_their_limit(stage: Stage, then: str) -> None:
     """A runs with 2 while the limit becomes 4, none, and 1; B is started under 4. Then A settles one. Or there is none
-    for those to come, and A settles all that it has, twice."""
+    for those to come, and A settles all that it has, twice. Or the other limits come in one write with A."""
     if then == "none":
         channel = limited(stage, stocked(stage, 8), 2)
         channel.qos(0)
         stage.quiesce()
         for _ in range(2):
             channel.ack(0, multiple=True)
+            stage.quiesce()
+        return
+    if then == "at once":
+        for limit in (4, 0, 1):
+            queue, channel = stocked(stage, 6), stage.channel()
+            with stage.batch():
+                channel.qos(2)
+                channel.consume(queue)
+                channel.qos(limit)
             stage.quiesce()
         return
     queue, other = stocked(stage, 6), stocked(stage, 6)

@@ -17,7 +17,7 @@ from conformance.drive.around import wait
 from conformance.drive.channel import Channel
 from conformance.drive.contents import every_type, frames, largest
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import confirming, reopen
+from conformance.drive.scenes.props import BAD_TAG, confirming, reopen
 from conformance.drive.stage import Stage
 
 ODD_SIZES = (1, 700, 3, 256, 1, 2)
@@ -38,7 +38,8 @@ def split(channel: Channel, queue: str, body: bytes, sizes: Iterable[int], messa
 
 @rule("CONTENT-001")
 def test_bodies_in_frames_of_odd_sizes(stage: Stage) -> None:
-    """Small frames before large ones; octet by octet; as large as was agreed; and those of two channels in turn."""
+    """Small frames before large ones; octet by octet; as large as was agreed; and those of two channels in turn.
+    In the middle of one another channel fails."""
     queue = stage.queue()
     channel, other = confirming(stage), confirming(stage)
     body = Random(1).randbytes(1000)
@@ -53,7 +54,13 @@ def test_bodies_in_frames_of_odd_sizes(stage: Stage) -> None:
     channel.send(*(piece for pair in zip(first, second, strict=True) for piece in pair))
     for one in (channel, other):
         settle(stage, one)
-    stage.fetch(channel, queue, 5)
+    pieces = split(channel, queue, body, ODD_SIZES, "beside a failure")
+    channel.send(*pieces[:4])
+    stage.channel().ack(BAD_TAG)
+    stage.quiesce()
+    channel.send(*pieces[4:])
+    settle(stage, channel)
+    stage.fetch(channel, queue, 6)
 
 
 def every_property(user: str) -> Mapping[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from codec import values
+from conformance.drive.scenes.contents.test_content import every_property
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import large
 from conformance.drive.stage import Stage
@@ -73,10 +74,14 @@ def test_returns_say_why(stage: Stage) -> None:
 
 @rule("RETURN-006", queue_types=("classic",))
 def test_returns_bring_the_content_back(stage: Stage) -> None:
-    """A body of several frames, an empty one, and one with many properties, on a channel without confirms."""
+    """A body of several frames, an empty one, and some with many properties or with all of them, on a channel without
+    confirms."""
     exchange, channel = stage.exchange(), stage.channel()
     words = {"content_type": "text/plain", "correlation_id": "c", "priority": 3, "app_id": "a", "timestamp": 1}
     many = {**words, "headers": values.table({"number": 3, "text": "t", "list": [1, {"deep": True}], "none": None})}
-    for body, properties in ((large(channel), words), (b"", many), (b"body", many), (large(channel), {})):
+    every = every_property(stage.target.user)
+    for properties in (many, every):
+        channel.publish("key", exchange=exchange, mandatory=True, body=b"body", properties=properties)
+    for body, properties in ((large(channel), words), (b"", many), (large(channel), {})):
         channel.publish("key", exchange=exchange, mandatory=True, body=body, properties=properties)
     stage.barrier(channel)

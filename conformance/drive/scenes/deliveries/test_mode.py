@@ -7,7 +7,7 @@ settled or the channel ends. An ack deletes, a reject without requeue removes, a
 from __future__ import annotations
 
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import restock, stocked
+from conformance.drive.scenes.props import holding, restock, stocked
 from conformance.drive.stage import Stage
 
 DEATH = [
@@ -146,7 +146,8 @@ def test_an_auto_acked_tag_is_unknown(stage: Stage) -> None:
 
 @rule("MODE-007")
 def test_what_is_counted_is_ready(stage: Stage) -> None:
-    """Nine messages, some taken for good and some held: asked for in every way until none is left."""
+    """Nine messages, some taken for good and some held: asked for in every way until none is left. And some that were
+    given back, of which one is taken for good."""
     queue = stocked(stage, 9)
     channel = stage.channel()
     for no_ack in (False, True, False):
@@ -155,6 +156,15 @@ def test_what_is_counted_is_ready(stage: Stage) -> None:
         for _ in range(3):
             stage.get(channel, queue, no_ack=no_ack)
     stage.get(channel, queue)
+    channel.declare(queue, passive=True)
+    stage.quiesce()
+    channel, queue = holding(stage, 3, of=5)
+    channel.nack(0, multiple=True)
+    stage.barrier(channel)
+    for no_ack in (False, True):
+        channel.declare(queue, passive=True)
+        stage.quiesce()
+        stage.get(channel, queue, no_ack=no_ack)
     channel.declare(queue, passive=True)
     stage.quiesce()
 

@@ -16,7 +16,7 @@ from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import confirming, outstanding, patiently, reopen
 from conformance.drive.stage import Stage
 
-SHORT, LONG, HALF, OVER = 250, 60_000, 0.15, 0.4
+SHORT, LONGER, LONG, HALF, OVER = 250, 500, 60_000, 0.15, 0.4
 """Milliseconds; and the seconds after which what lives for a short time has lived for half of it, or has expired."""
 MOMENTS = 60, 80, 90
 """Milliseconds that are over before a clock that is read ten times a second has gone on."""
@@ -92,7 +92,8 @@ def _behind_one(stage: Stage, beside: str) -> None:
 
 @rule("TTL-002")
 def test_the_time_of_a_queue(stage: Stage) -> None:
-    """The queue is older than its messages, and they come one after the other; or over an exchange, or without body."""
+    """The queue is older than its messages, and they come one after the other; or over an exchange, or without body. It
+    is declared again while they wait."""
     if not _expires(stage):
         return
     channel, queues = confirming(stage), [stage.queue({TTL: SHORT}) for _ in "12"]
@@ -102,9 +103,14 @@ def test_the_time_of_a_queue(stage: Stage) -> None:
     channel.publish(queues[0])
     channel.publish(queues[1], 2)
     queues += _otherwise(channel, stage.queue({TTL: SHORT}), stage.queue({TTL: SHORT}), stage)
+    again = stage.queue({TTL: LONGER})
+    channel.publish(again)
     stage.confirmed(channel)
     wait(stage, OVER)
     _look(stage, *queues)
+    stage.queue({TTL: LONGER}, name=again)
+    wait(stage, LONGER / 1000 - HALF)
+    _look(stage, again)
 
 
 @rule("TTL-003")
@@ -264,14 +270,18 @@ def test_an_expiration_that_is_none(stage: Stage, text: str) -> None:
 
 @rule("TTL-010", queue_types=("classic",))
 def test_nobody_uses_it(stage: Stage) -> None:
-    """An empty one, and one with a message; one whose consumer was cancelled, and one whose consumer went with its
-    channel."""
+    """An empty one, one with a message, and one whose message is out; one whose consumer was cancelled, and one whose
+    consumer went with its channel."""
     channel = confirming(stage)
     for filled in (False, True):
         queue = stage.queue({"x-expires": LEASE})
         if filled:
             channel.publish(queue)
             stage.confirmed(channel)
+    out = stage.queue({"x-expires": LEASE})
+    channel.publish(out)
+    stage.confirmed(channel)
+    stage.get(stage.channel(), out)
     for closed in (False, True):
         consumer = stage.channel()
         tag = consumer.consume(stage.queue({"x-expires": LEASE}))

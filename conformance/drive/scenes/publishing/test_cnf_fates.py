@@ -185,8 +185,8 @@ def test_a_refusal_whatever_its_requeue_bit(stage: Stage) -> None:
 @rule("CNF-025")
 @pytest.mark.parametrize("full", [False, True])
 def test_what_is_routed_is_not_returned(stage: Stage, full: bool) -> None:
-    """Mandatory, to a queue without consumers, by the default exchange and by another that has two queues. Or to a
-    queue that is full, and refuses it; then it has room again."""
+    """Mandatory, to a queue without consumers, by the default exchange, by another that has two queues, and one whose
+    alternate this is. Or to a queue that is full, and refuses it; then it has room again."""
     channel = confirming(stage)
     if full:
         queue, reader = filled(stage, channel), stage.channel()
@@ -201,6 +201,10 @@ def test_what_is_routed_is_not_returned(stage: Stage, full: bool) -> None:
     channel.publish(queue, 2, mandatory=True)
     channel.publish("", 2, mandatory=True, exchange=exchange)
     stage.quiesce()
+    if stage.offers("alternate-exchange"):
+        first = stage.exchange(kind="direct", arguments={"alternate-exchange": exchange})
+        channel.publish("", 2, mandatory=True, exchange=first)
+        stage.quiesce()
 
 
 @rule("CNF-013", last=True)

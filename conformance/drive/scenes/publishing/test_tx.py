@@ -12,8 +12,10 @@ import pytest
 
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import BAD_TAG, reopen, stocked
+from conformance.drive.scenes.props import BAD_TAG, reopen, restock, stocked
 from conformance.drive.stage import Stage
+
+MANY = (1 << 8) + 2
 
 
 def transactional(stage: Stage) -> Channel:
@@ -188,7 +190,7 @@ def test_the_end_of_a_channel_without_a_commit(stage: Stage, how: str) -> None:
 
 @rule("TX-009")
 def test_returns_wait_for_the_commit(stage: Stage) -> None:
-    """By nack and by reject; another channel finds them after the commit alone."""
+    """By nack and by reject; another channel finds them after the commit alone. So it does dead letters."""
     queue = stocked(stage, 2)
     channel, other = transactional(stage), stage.channel()
     stage.fetch(channel, queue, 2)
@@ -200,12 +202,30 @@ def test_returns_wait_for_the_commit(stage: Stage) -> None:
     stage.quiesce()
     stage.barrier(channel)
     stage.fetch(other, queue, 2, no_ack=True)
+    if stage.offers("x-dead-letter-exchange") and stage.offers("x-dead-letter-routing-key"):
+        _dead_letters(stage, channel, other)
+
+
+def _dead_letters(stage: Stage, channel: Channel, other: Channel) -> None:
+    """What is rejected is rolled back once, and then committed."""
+    heir = stage.queue()
+    queue = stage.queue({"x-dead-letter-exchange": "", "x-dead-letter-routing-key": heir})
+    restock(stage, queue, 1)
+    tag = stage.fetch(channel, queue)[0]
+    for end in (Channel.tx_rollback, Channel.tx_commit):
+        channel.reject(tag, requeue=False)
+        stage.barrier(channel)
+        if stage.get(other, heir, no_ack=True) is not None:
+            return
+        end(channel)
+        stage.quiesce()
+    stage.get(other, heir, no_ack=True)
 
 
 @rule("TX-010")
 def test_all_is_there(stage: Stage) -> None:
     """Publishes to three queues, by name, by an exchange, and by one that leads there as another's alternate, or by a
-    binding; each is looked into by another channel, at once."""
+    binding; each is looked into by another channel, at once. Once they come in one write with the commit."""
     queues = [stage.queue() for _ in range(3)]
     exchange, other = stage.exchange(queues[1], queues[2]), stage.channel()
     ways = [exchange, exchange]
@@ -223,11 +243,16 @@ def test_all_is_there(stage: Stage) -> None:
     stage.quiesce()
     for queue in queues:
         stage.fetch(other, queue, stage.judge.ready(queue), no_ack=True)
+    with stage.batch():
+        channel.publish(queues[0], 2)
+        channel.tx_commit()
+    stage.quiesce()
+    stage.fetch(other, queues[0], 2, no_ack=True)
 
 
 @rule("TX-011")
 def test_the_order_of_a_transaction(stage: Stage) -> None:
-    """Two queues get messages by turns, in two transactions."""
+    """Two queues get messages by turns, in two transactions. One gets more than a number of one octet can count."""
     queues = stage.queue(), stage.queue()
     channel, other = transactional(stage), stage.channel()
     for _ in "12":
@@ -237,6 +262,10 @@ def test_the_order_of_a_transaction(stage: Stage) -> None:
         stage.quiesce()
     for queue in queues:
         stage.fetch(other, queue, stage.judge.ready(queue), no_ack=True)
+    channel.publish(queues[0], MANY)
+    channel.tx_commit()
+    stage.quiesce()
+    stage.fetch(other, queues[0], MANY, no_ack=True)
 
 
 @rule("TX-012")
@@ -301,7 +330,8 @@ def test_a_mistaken_publish_fails_at_once(stage: Stage) -> None:
 
 @rule("TX-016")
 def test_a_rollback_and_what_is_not_settled(stage: Stage) -> None:
-    """Of three that are fetched one is settled; after the rollback nobody else gets any, and all are settled."""
+    """Of three that are fetched one is settled; after the rollback nobody else gets any, and all are settled. Likewise
+    one by one, with a commit after each."""
     queue = stocked(stage, 3)
     channel, other = transactional(stage), stage.channel()
     stage.fetch(channel, queue, 3)
@@ -314,6 +344,12 @@ def test_a_rollback_and_what_is_not_settled(stage: Stage) -> None:
     stage.barrier(channel)
     channel.tx_commit()
     stage.quiesce()
+    restock(stage, queue, 3)
+    for tag in stage.fetch(channel, queue, 3):
+        channel.ack(tag)
+        stage.barrier(channel)
+        channel.tx_commit()
+        stage.quiesce()
 
 
 @rule("TX-017")

@@ -14,7 +14,7 @@ from codec import methods as m
 from codec import values
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import holding, outstanding, reopen, restock, stocked
+from conformance.drive.scenes.props import BAD_TAG, holding, outstanding, reopen, restock, stocked
 from conformance.drive.stage import Stage
 
 OFTEN = 10
@@ -150,7 +150,8 @@ def test_the_only_consumer_gets_it_back(stage: Stage) -> None:
 
 @rule("RQ-008")
 def test_redelivered_is_said(stage: Stage) -> None:
-    """A message that was returned by nack, reject, recover, close and a lost connection, to gets and to a consumer."""
+    """A message that was returned by nack, reject, recover, close, a failure and a lost connection, to gets and to a
+    consumer."""
     channel, queue = holding(stage, 1)
     channel.nack(1)
     stage.fetch(channel, queue)
@@ -160,6 +161,10 @@ def test_redelivered_is_said(stage: Stage) -> None:
     stage.quiesce()
     stage.fetch(channel, queue)
     channel.close()
+    failing, fresh = holding(stage, 1)
+    failing.ack(BAD_TAG)
+    stage.quiesce()
+    stage.fetch(stage.channel(), fresh)
     doomed = stage.connect("doomed")
     stage.fetch(stage.channel(connection=doomed), queue)
     doomed.abort()
@@ -265,10 +270,21 @@ def test_a_delivery_limit_ends_the_returns(stage: Stage, how: str) -> None:
 @rule("RQ-014")
 def test_recover_requeues_everything(stage: Stage) -> None:
     """A consumer's deliveries and a get's are recovered and come again, twice; the old tags are spent, of either queue;
-    asynchronously, too."""
+    asynchronously, too. And those of a consumer that was cancelled."""
     for method in (m.BasicRecover, m.BasicRecoverAsync):
         for spent in (1, 3):
             _recover(stage, method, spent)
+    if stage.cancels:
+        queue, channel = stocked(stage, 2), stage.channel()
+        channel.qos(2)
+        tag = channel.consume(queue)
+        stage.quiesce()
+        channel.cancel(tag)
+        stage.quiesce()
+        channel.recover()
+        stage.barrier(channel)
+        channel.ack(1)
+        stage.quiesce()
 
 
 def _recover(stage: Stage, method: type[m.BasicRecover | m.BasicRecoverAsync], spent: int) -> None:

@@ -101,7 +101,8 @@ def test_bindings_that_differ_in_arguments(stage: Stage, kind: str) -> None:
 
 @rule("BIND-013", queue_types=CLASSIC)
 def test_exchanges_that_are_unbound(stage: Stage) -> None:
-    """One of two bindings between exchanges is removed, then the other with nowait; a message for each after each."""
+    """One of two bindings between exchanges is removed, then the other with nowait; a message for each after each. A
+    binding the other way stays."""
     stage.require("exchange.bind")
     source, queue, channel = declared(stage), stage.queue(), confirming(stage)
     onward = stage.exchange(queue)
@@ -113,6 +114,14 @@ def test_exchanges_that_are_unbound(stage: Stage) -> None:
         for key in ("red", "blue"):
             channel.publish(key, exchange=source)
             stage.quiesce()
+    stage.bind(stage.queue(), source, "back")
+    for ends in ((source, onward), (onward, source)):
+        stage.bind_exchange(*ends, "back")
+    channel.unbind_exchange(onward, source, "back")
+    stage.quiesce()
+    for exchange in (onward, source):
+        channel.publish("back", exchange=exchange)
+        stage.quiesce()
 
 
 @rule("BIND-014", queue_types=CLASSIC)

@@ -170,6 +170,11 @@ def test_auto_delete_exchanges_go(stage: Stage) -> None:
             stage.bind_exchange(other, exchanges[-1], "key")
             delete(channel, other) if deleted else channel.unbind_exchange(other, exchanges[-1], "key")
             stage.quiesce()
+        led_to, source = declared(stage, auto_delete=True), declared(stage)
+        stage.bind_exchange(led_to, source, "key")
+        channel.unbind_exchange(led_to, source, "key")
+        stage.quiesce()
+        exchanges.append(led_to)
     wait(stage, GONE)
     for exchange in exchanges:
         stage.channel().find_exchange(exchange)

@@ -15,7 +15,7 @@ CLASSIC: tuple[QueueType, ...] = ("classic",)
 GONE = 2.1
 """Seconds after which what goes with something else has certainly gone."""
 SEVERAL = 9
-LENGTH = "x-max-length"
+LENGTH, OCTETS = "x-max-length", "x-max-length-bytes"
 DEAD_LETTERS, DEAD_KEY = "x-dead-letter-exchange", "x-dead-letter-routing-key"
 
 
@@ -98,7 +98,7 @@ def test_queues_are_found_by_name(stage: Stage) -> None:
 @rule("QUEUE-007", queue_types=CLASSIC)
 def test_exclusive_queues_are_locked(stage: Stage) -> None:
     """Its own connection uses the queue by another channel than the one that declared it; then another connection does,
-    in every way; its own then finds it."""
+    in every way, with an answer or without; its own then finds it."""
     queue, owner = owned(stage)
     beside = stage.channel(connection=owner.connection)
     for method in _uses(beside, queue)[:-1]:
@@ -107,7 +107,7 @@ def test_exclusive_queues_are_locked(stage: Stage) -> None:
         if beside.state != "open":
             reopen(stage, beside)
     channel = elsewhere(stage)
-    for method in _uses(channel, queue):
+    for method in (*_uses(channel, queue), *_quiet_uses(channel, queue)):
         channel.send(method)
         reopen(stage, channel)
     stage.channel(connection=owner.connection).declare(queue, passive=True)
@@ -124,6 +124,17 @@ def _uses(channel: Channel, queue: str) -> tuple[Method, ...]:
         m.BasicGet(number, queue=queue),
         m.BasicConsume(number, queue=queue, consumer_tag="other"),
         m.QueueDelete(number, queue=queue),
+    )
+
+
+def _quiet_uses(channel: Channel, queue: str) -> tuple[Method, ...]:
+    number = channel.number
+    return (
+        m.QueueDeclare(number, queue=queue, passive=True, no_wait=True),
+        m.QueueBind(number, queue=queue, exchange="amq.direct", routing_key=queue, no_wait=True),
+        m.QueuePurge(number, queue=queue, no_wait=True),
+        m.BasicConsume(number, queue=queue, consumer_tag="quiet", no_wait=True),
+        m.QueueDelete(number, queue=queue, no_wait=True),
     )
 
 

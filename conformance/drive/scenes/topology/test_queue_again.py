@@ -8,7 +8,7 @@ from conformance.catalogue.rules.features import DURABLE, TRANSIENT
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import reopen, stocked
 from conformance.drive.scenes.topology.test_exch import CLASSIC
-from conformance.drive.scenes.topology.test_queue import DEAD_KEY, DEAD_LETTERS, LENGTH, elsewhere, owned, typed
+from conformance.drive.scenes.topology.test_queue import DEAD_KEY, DEAD_LETTERS, LENGTH, OCTETS, elsewhere, owned, typed
 from conformance.drive.stage import Stage
 
 OTHERS: tuple[tuple[str, object, object], ...] = (
@@ -25,18 +25,21 @@ OTHERS: tuple[tuple[str, object, object], ...] = (
 @rule("QUEUE-003")
 def test_the_same_queue_again(stage: Stage) -> None:
     """With messages in it, which are still there: on this connection and on another. A limit comes in one octet, and in
-    eight."""
+    eight, before other arguments and behind them."""
     queue = stocked(stage, 2)
     for channel in (stage.channel(), elsewhere(stage)):
         channel.declare(queue, arguments=typed(stage))
         stage.quiesce()
     stage.fetch(stage.channel(), queue, 2)
     if stage.offers(LENGTH):
-        limited, channel, given = stage.queue({LENGTH: 10}), stage.channel(), values.table(typed(stage))
+        more = {OCTETS: 1 << 20} if stage.offers(OCTETS) else {}
+        limited, channel = stage.queue({LENGTH: 10, **more}), stage.channel()
+        given = values.table(typed(stage, **more))
         for letter in ("b", "l"):
-            arguments = [*given, (LENGTH, letter, 10)]
-            channel.send(m.QueueDeclare(channel.number, queue=limited, durable=stage.durable, arguments=arguments))
-            stage.quiesce()
+            limit = (LENGTH, letter, 10)
+            for arguments in ([*given, limit], [limit, *given]):
+                channel.send(m.QueueDeclare(channel.number, queue=limited, durable=stage.durable, arguments=arguments))
+                stage.quiesce()
 
 
 @rule("QUEUE-004", queue_types=CLASSIC)

@@ -37,6 +37,7 @@ from conformance.oracle.monitors.table import follows
 OF_REASON = {REJECTED: "DLX-001", EXPIRED: "DLX-002", MAXLEN: "DLX-003", RETURNED: "DLX-004"}
 ADDRESS, COUNTS, FIELDS, FIRST, EXPIRATION = "DLX-005", "DLX-006", "DLX-007", "DLX-008", "DLX-009"
 COPIES, ENDLESS, ON_AND_ON, SETTLED = "DLX-010", "DLX-011", "DLX-012", "DLX-013"
+AT_COMMIT = "TX-009"
 SECONDS = 2
 """What the broker's wall clock may differ by."""
 STAYS = "TTL-004"
@@ -53,6 +54,7 @@ SEEN = (
     ON_AND_ON,
     SETTLED,
     DEAD_LETTER,
+    AT_COMMIT,
 )
 
 
@@ -122,6 +124,12 @@ def _judge(
     if tracked.fate == ACKED and tracked.died_ns and told != tracked.deaths:
         tracked.over = True
         notes.find(SETTLED, event, "no dead letter of what was acknowledged", words(told), tracked.sent)
+        return
+    rejected = told[:1] and told[0][:2] == (tracked.queue, REJECTED)
+    if rejected and lettering.alone(tracked) and lettering.kept_back(tracked):
+        tracked.over = True
+        allowed = "no dead letter: its transaction is not committed"
+        notes.find(AT_COMMIT, event, allowed, words(told), tracked.sent)
         return
     if all(reason != REJECTED for _, reason, _ in told) and any(name == queue for name, _, _ in told):
         tracked.over = True

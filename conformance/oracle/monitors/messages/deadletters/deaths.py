@@ -141,6 +141,12 @@ class DeadLettering:
         if len(self.uncommitted) > MESSAGES:
             self.messages[self.uncommitted.pop(0)[1]] = None
 
+    def kept_back(self, tracked: TrackedMessage) -> bool:
+        """Is it a transaction that rejects it, which nobody has ended?"""
+        by = tracked.by
+        mine = (self.messages.get(of) for one, of, fate in self.uncommitted if one is by and fate == GIVEN_UP)
+        return by is not None and by.state == OPEN and any(one is tracked for one in mine)
+
     def take(self, channel: ChannelLife) -> list[tuple[TrackedMessage, str]]:
         """What the transaction of this channel has settled, and goes by what follows."""
         mine = [(self.messages.get(message), fate) for of, message, fate in self.uncommitted if of is channel]

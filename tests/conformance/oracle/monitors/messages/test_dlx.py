@@ -189,6 +189,7 @@ BROKEN = [
     ("DLX-001", COMMITTED + LATER + ASK + EMPTY),
     ("DLX-001", COMMITTED + ASK + GOT + dead(entry("q", "expired", 1))),
     ("DLX-013", COMMITTED.replace("reject", "ack") + LATER + ASK + GOT + dead(ONCE)),
+    ("TX-009", SELECTED + "@barrier 2 \n" + ASK + GOT + dead(ONCE)),
     ("DLX-003", FULL + EMPTY),
     ("DLX-003", YOUNG + OF_AGE),
     ("DLX-003", NO_ROOM + EMPTY),
@@ -236,6 +237,13 @@ LAWFUL = {
     + GOT
     + dead(entry("q", "delivery_limit", 1), first=("q", "delivery_limit")),
     "its channel closes just now": WALKED_OFF.replace("2 < close-ok", "@open 5") + EMPTY,
+    "its rejection is being committed": SELECTED + "2 > commit \n" + ASK + GOT + dead(ONCE),
+    "its rejection was rolled back, and is committed": SELECTED
+    + "2 > rollback \n 2 < rollback-ok \n 2 > reject 1 \n 2 > commit \n 2 < commit-ok \n"
+    + ASK
+    + GOT
+    + dead(ONCE),
+    "its transaction ends with its channel": SELECTED + "2 > close \n" + ASK + GOT + dead(ONCE),
     "it was rejected with the commit": COMMITTED + ASK + GOT + dead(ONCE),
     "a broker that buries its dead every few seconds": two()
     + M1
