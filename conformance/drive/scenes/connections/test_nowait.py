@@ -19,7 +19,7 @@ def test_nothing_is_answered(stage: Stage) -> None:
     channel = stage.channel()
     n = channel.number
     quiet: tuple[Method, ...] = (
-        m.QueueDeclare(n, queue=queue, durable=True, passive=True, no_wait=True),
+        m.QueueDeclare(n, queue=queue, durable=stage.durable, passive=True, no_wait=True),
         m.QueueBind(n, queue=queue, exchange=exchange, routing_key="key", no_wait=True),
         m.QueuePurge(n, queue=queue, no_wait=True),
         m.QueueDelete(n, queue=doomed, no_wait=True),
@@ -142,6 +142,6 @@ def _other(channel: Channel, queue: str, exchange: str) -> tuple[Method, ...]:
     limit = [("x-max-length", "l", 7)]
     return (
         m.QueueDeclare(channel.number, queue=queue, no_wait=True),
-        m.QueueDeclare(channel.number, queue=queue, durable=True, arguments=limit, no_wait=True),
+        m.QueueDeclare(channel.number, queue=queue, durable=stage.durable, arguments=limit, no_wait=True),
         m.ExchangeDeclare(channel.number, exchange=exchange, type="direct", no_wait=True),
     )
