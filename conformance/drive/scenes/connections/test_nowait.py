@@ -121,7 +121,7 @@ def test_errors_are_told(stage: Stage) -> None:
         m.QueueDelete(channel.number, queue=used, if_unused=True, no_wait=True),
         m.ExchangeDelete(channel.number, exchange=exchange, if_unused=True, no_wait=True),
     )
-    for method in (*_mistakes(channel, queue), *_other(channel, kept, exchange), *conditions):
+    for method in (*_mistakes(channel, queue), *_other(channel, kept, exchange, stage.durable), *conditions):
         channel.send(method)
         stage.quiesce()
         if channel.state != "open":
@@ -137,11 +137,11 @@ def _mistakes(channel: Channel, queue: str) -> tuple[Method, ...]:
     )
 
 
-def _other(channel: Channel, queue: str, exchange: str) -> tuple[Method, ...]:
+def _other(channel: Channel, queue: str, exchange: str, durable: bool) -> tuple[Method, ...]:
     """A durable queue as one that is not and with a limit, and a fanout exchange as a direct one."""
     limit = [("x-max-length", "l", 7)]
     return (
         m.QueueDeclare(channel.number, queue=queue, no_wait=True),
-        m.QueueDeclare(channel.number, queue=queue, durable=stage.durable, arguments=limit, no_wait=True),
+        m.QueueDeclare(channel.number, queue=queue, durable=durable, arguments=limit, no_wait=True),
         m.ExchangeDeclare(channel.number, exchange=exchange, type="direct", no_wait=True),
     )
