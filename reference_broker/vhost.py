@@ -217,12 +217,16 @@ class VirtualHost:
             return [found for found in named if found is not None]
         return self._walk(self.exchanges[exchange], message)
 
+    def headers_to_match(self, message: Message) -> FieldTable:
+        """What a headers exchange compares with its bindings."""
+        return message.headers
+
     def _walk(self, start: Exchange, message: Message) -> list[Queue]:
         found: dict[Queue, None] = {}
-        seen, todo = {start}, [start]
+        seen, todo, headers = {start}, [start], self.headers_to_match(message)
         while todo:
             exchange = todo.pop()
-            matched = [hit for key in message.routing_keys() for hit in exchange.matches(key, message.headers)]
+            matched = [hit for key in message.routing_keys() for hit in exchange.matches(key, headers)]
             alternate = self.exchanges.get(exchange.alternate) if not matched else None
             for destination in [*matched, *([alternate] if alternate else [])]:
                 if isinstance(destination, Queue):

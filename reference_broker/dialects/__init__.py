@@ -24,6 +24,7 @@ from reference_broker.dialects import (
     declaring,
     ending,
     limiting,
+    matching,
     permitting,
     reading,
     replying,
@@ -49,6 +50,7 @@ FAMILIES = (
     watching,
     reading,
     replying,
+    matching,
 )
 BEHAVIOURS: Mapping[str, Behaviour] = {one.name: one for family in FAMILIES for one in family.BEHAVIOURS}
 

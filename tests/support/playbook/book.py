@@ -4,7 +4,7 @@
     1 < closed 406 60 80 unknown delivery tag 2
     1 < get-ok 2 m1 q redelivered x-delivery-count=1        with a header
     1 > publish key m1 exchange=x h.ink=red     to an exchange, with a header
-    1 > bind q x key x-match=any ink=red        with arguments; `void` is no value
+    1 > bind q x key x-match=any ink=red        with arguments; `void` is no value, `@5` a timestamp
     1 > unbind - x key                          of the last queue that the channel declared
     1 < get-ok 1 m1 q expiration=-      without the expiration with which it was published
     1 > publish q m1 with={"priority":3,"headers":{"a":["I",1]}} split=1,3,2   with properties, in frames of these sizes

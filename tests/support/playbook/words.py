@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import codec
@@ -57,6 +58,8 @@ def _value(text: str) -> object:
         return text == "true"
     if text == "void":
         return None
+    if text.startswith("@"):
+        return datetime.fromtimestamp(int(text[1:]), UTC)
     return int(text) if text.lstrip("-").isdigit() else text
 
 

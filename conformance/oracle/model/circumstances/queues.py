@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import codec
+from codec import methods
 from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model.circumstances import further, requesting
 from conformance.oracle.model.circumstances.endings import outstanding, unopened
@@ -79,9 +81,17 @@ def queue_bound(model: Model, connection: Connection, event: Event) -> Found:
     yield from about_queue(model, connection, event)
     if None in (event.args.get("arguments") or {}).values():
         yield f"queue {event.queue}", "binding-without-value"
+    if _names_a_time(event):
+        yield f"queue {event.queue}", "timestamp-in-binding"
     exchange = model.topology.exchange(connection.vhost, event.exchange or "")
     for name in further.roles(model.topology, exchange) if exchange is not None else ():
         yield f"queue {event.queue}", name
+
+
+def _names_a_time(event: Event) -> bool:
+    """Is one of the arguments a timestamp? Only the octets tell that from a number."""
+    bound = codec.decode(event.raw) if event.raw else None
+    return isinstance(bound, methods.QueueBind) and any(letter == "T" for _, letter, _ in bound.arguments)
 
 
 def got(model: Model, connection: Connection, event: Event) -> Found:
