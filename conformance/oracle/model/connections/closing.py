@@ -106,7 +106,8 @@ def _before(channel: ChannelLife, event: Event) -> bool:
     error, ids = channel.method_error, ids_of(event)
     if error is None:
         return False
-    if ids == PUBLISH != (error.class_id, error.method_id) and event.args.get("reply_code") == NOT_FOUND:
+    nowhere = PUBLISH, NOT_FOUND
+    if (ids, event.args.get("reply_code")) == nowhere != ((error.class_id, error.method_id), error.code):
         return channel.handled < channel.may_have_missed < error.seq
     named = [one.seq for one in channel.pending() if (one.class_id, one.method_id) == ids]
     return (error.class_id, error.method_id) != ids and any(seq < error.seq for seq in named)
