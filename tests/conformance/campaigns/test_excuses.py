@@ -203,7 +203,7 @@ def general() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("version", "mutant"), general())
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 def test_a_broker_that_errs_elsewhere_is_found_beside_the_deviations(version: str, mutant: str) -> None:
     with embedded(version, 0, "smoke", [mutant], deadline=1.0) as bench:
         trail = hunt(MUTANTS[mutant].rules, bench)
@@ -219,7 +219,7 @@ def beside_lavinmq() -> list[str]:
 
 
 @pytest.mark.parametrize("mutant", beside_lavinmq())
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 def test_a_broker_that_errs_elsewhere_is_found_beside_what_is_listed_of_lavinmq(mutant: str) -> None:
     broken = MUTANTS[mutant].rules
     listed = sorted({entry.rule for entry in deviations.load(LAVINMQ)}.intersection(broken))
@@ -262,7 +262,7 @@ def test_a_broker_that_errs_elsewhere_is_found_beside_what_is_listed_of_lavinmq(
         "lengths.returned-weigh-twice",
     ],
 )
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 def test_what_is_listed_of_lavinmq_is_excused(mutant: str) -> None:
     """Or the test above would show nothing."""
     with embedded("documented", 0, "smoke", [mutant], deadline=1.0) as bench:

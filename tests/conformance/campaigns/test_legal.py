@@ -52,7 +52,7 @@ def examples(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.usefixtures("examples")
 @pytest.mark.parametrize("name", VARIATIONS)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 def test_each_variation_alone_is_lawful(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once in every third round, other ones for the next; combinations below, and two examples, are for all rounds."""
     if legal.EXAMPLES == 1:
@@ -65,7 +65,7 @@ def test_each_variation_alone_is_lawful(name: str, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.usefixtures("examples")
 @pytest.mark.parametrize("seed", range(CHARTERS))
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 def test_combinations_are_lawful(seed: int) -> None:
     result = legal.perform(LegalTask(seed))
     assert result["alarms"] == []

@@ -246,6 +246,7 @@ POOR = {
 """By trait: what is judged all the same, and what is not offered."""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("trait", POOR)
 def test_what_a_poor_broker_has_is_examined_and_what_it_has_not_is_told(trait: str, tmp_path: Path) -> None:
     held, absent = POOR[trait]

@@ -163,7 +163,7 @@ BESIDE = {
 
 
 @pytest.mark.parametrize("name", sorted(MUTANTS.keys() - BY_MACHINES_ONLY))
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 def test_a_mutant_is_caught_by_the_scene_of_its_rule(name: str) -> None:
     wanted = [rule for rule in MUTANTS[name].rules if rule in BY_RULE]
     assert wanted, "none of its rules has a scene"
