@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -82,7 +82,6 @@ class Stage:
         self._local = self.recorder.builder("")
         self._channels: dict[tuple[str, int], Channel] = {}
         self._hands: dict[str, Channel] = {}
-        self._numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: itertools.count(1))
         self._last: Counter[str] = Counter()
         """The last channel that a scene was given, by connection."""
         self._plain: set[str] = set()
@@ -433,8 +432,7 @@ class Stage:
         """This channel of the scene, or the next one."""
         if number is None:
             connection = self._roomy(connection)
-            number = next(self._numbers[connection.name])
-            self._last[connection.name] = number
+            number = self._last[connection.name] = self._last[connection.name] + 1
         elif number > (connection.tuned.channel_max or MANY):
             raise NotOffered(FEW_CHANNELS.format(connection.tuned.channel_max), refused=True)
         return self._channels.setdefault((connection.name, number), Channel(self, connection, number))

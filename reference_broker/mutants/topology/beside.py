@@ -105,9 +105,7 @@ def failure_ends_contents(parts: Parts) -> None:
 
     def close_channel(self: Connection, channel: Channel, error: AmqpException, offender: tuple[int, int]) -> None:
         below.close_channel(self, channel, error, offender)
-        others = list(self.intake.assemblies)
         self.intake.assemblies.clear()
-        memory(self, "ended", set).update(others)
 
     parts.override("connection", close_channel=close_channel)
 

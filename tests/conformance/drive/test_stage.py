@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import pytest
@@ -193,11 +193,11 @@ def test_a_broker_that_is_gone_does_not_keep_cleaning_up() -> None:
 
 
 @contextlib.contextmanager
-def poor(trait: str, **about: object) -> Iterator[Stage]:
+def poor(trait: str, refused: Mapping[str, str] | None = None, crowd: int | None = None) -> Iterator[Stage]:
     """A stage before a broker with this trait."""
     with ReferenceBroker(personality=trait) as broker:
         target = Target.parse(broker.url)
-        profile = replace(profiles.load("documented"), **about)  # type: ignore[arg-type]
+        profile = replace(profiles.load("documented"), refused=refused or {}, crowd=crowd)
         made = Stage(target, profile, Recorder("run", "reference"), "scene", ("ACK-001",))
         yield made
         made.cleanup()
