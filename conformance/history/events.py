@@ -16,8 +16,8 @@ between different connections is not certain from here on (that within a connect
 
 A method and its content (header, bodies) are one event, placed where its last frame is. Content that never completes
 makes no event. `raw` keeps the frames as they were, so nothing is lost by this reading. Plain values do not tell of
-which type a header was: where there are headers, `types` among the arguments has their letters. Recordings of before
-have no `types`.
+which type a header was: `types` among the arguments has the letters of headers, and of the arguments of a binding.
+Recordings of before have no `types`.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ JOINED = "joined"  # the trace of this connection starts in its middle  {reason}
 GAP = "gap"  # octets of this connection are missing  {direction: > | <, octets: number or null, reason}
 CUT = "cut"  # the trace ends before the connection does  {reason}
 
+BINDS = frozenset({"queue.bind", "exchange.bind"})
 _COLUMNS = frozenset({"delivery_tag", "multiple", "consumer_tag", "queue", "exchange", "routing_key"})
 
 
@@ -206,6 +207,8 @@ class EventBuilder:
             if name not in _COLUMNS and name not in method.BITS and not name.startswith("reserved")
         }
         columns = {name: named[name] for name in _COLUMNS if name in named}
+        if method.NAME in BINDS and named["arguments"]:
+            rest["types"] = values.letters(named["arguments"])
         if content is not None:
             assert content.header is not None
             properties = content.header.properties()

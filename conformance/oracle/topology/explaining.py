@@ -67,7 +67,7 @@ class _Walk:
         for binding in exchange.bindings:
             way = way_of(exchange, binding, self._message.key)
             self.result.delicate |= way in DELICATE
-            matches = MATCHERS[exchange.kind](binding.key, binding.arguments, self._message)
+            matches = MATCHERS[exchange.kind](binding.terms, self._message)
             if matches and binding.stands_for(self._actor):
                 matched = True
                 self._take(binding, (*ways, way, *self._beside(exchange, binding)))
@@ -82,7 +82,7 @@ class _Walk:
             elif binding.to.there_for(self._actor) and binding.stands_for(self._actor):
                 self._bar(binding.to, way)
         for binding in exchange.former:
-            if MATCHERS[exchange.kind](binding.key, binding.arguments, self._message):
+            if MATCHERS[exchange.kind](binding.terms, self._message):
                 self._outlive(binding)
         alternate = self._alternate(exchange)
         if alternate is None or alternate in self._met:
@@ -127,7 +127,7 @@ class _Walk:
         if exchange.again is not None and exchange.again.known > binding.added.sent:
             found.append(KEPT)
         removed = [one for one in exchange.bindings if one.removed and one.to is binding.to]
-        if any(one.key == binding.key for one in removed):
+        if any(one.terms.key == binding.terms.key for one in removed):
             found.append(APART)
         elif removed:
             found.append(UNBOUND if isinstance(binding.to, NamedQueue) else UNTIED)
@@ -142,24 +142,24 @@ class _Walk:
 def gone_of(exchange: Exchange, binding: Binding) -> str:
     """What the removal of this binding is an example of."""
     others = (one for one in exchange.bindings if one is not binding and one.to is binding.to)
-    return APART if any(one.key == binding.key and not one.removed for one in others) else UNBOUND
+    return APART if any(one.terms.key == binding.terms.key and not one.removed for one in others) else UNBOUND
 
 
 def way_of(exchange: Exchange, binding: Binding, key: str) -> str:
     """What this binding is an example of, for a message with this key. That a key has words which are empty, no text
     speaks of; the empty key has none, but may be taken for one that is empty."""
     if exchange.kind == "topic":
-        words = binding.key.split(".")
+        words = binding.terms.key.split(".")
         if _empty(words) or _empty(key.split(".")) or (not key and "*" in words):
             return EMPTY
         return HASH if "#" in words else STAR if "*" in words else TOPIC
     if exchange.kind == "headers":
-        if None in binding.arguments.values():
+        if None in binding.terms.arguments.values():
             return VOID
-        form = str(binding.arguments.get("x-match", "all"))
+        form = str(binding.terms.arguments.get("x-match", "all"))
         if form in WITH_X:
             return FORM_X
-        counted = any(name.startswith("x-") for name in binding.arguments if name != "x-match")
+        counted = any(name.startswith("x-") for name in binding.terms.arguments if name != "x-match")
         return HEADERS_X if counted else ANY if form == "any" else ALL
     return exchange.kind
 

@@ -7,48 +7,62 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 Headers = Mapping[str, Any]
 
 
-class Message:
-    """What exchanges look at: the routing key, more keys if its publisher named some, and the headers, which are read
-    only where somebody asks for them."""
+class Terms(NamedTuple):
+    """What a binding asks for: its key and its arguments, and of which types these are, as letters by their names."""
 
-    __slots__ = ("_content", "_headers", "key", "keys")
+    key: str
+    arguments: Headers
+    types: Headers = MappingProxyType({})
+
+
+class Message:
+    """What exchanges look at: the routing key, more keys if its publisher named some, and the headers with the letters
+    of their types, which are read only where somebody asks for them."""
+
+    __slots__ = ("_content", "_headers", "_types", "key", "keys")
 
     def __init__(self, key: str, content: str, more: tuple[str, ...] = ()) -> None:
         self.key, self.keys, self._content = key, (key, *more), content
         self._headers: Headers | None = None
+        self._types: Headers = {}
 
     @property
     def headers(self) -> Headers:
         if self._headers is None:
-            found = json.loads(self._content)["properties"] if '"headers"' in self._content else {}
-            self._headers = found.get("headers") or {}
+            found = json.loads(self._content) if '"headers"' in self._content else {"properties": {}}
+            self._headers, self._types = found["properties"].get("headers") or {}, found.get("types") or {}
         return self._headers
 
+    @property
+    def types(self) -> Headers:
+        return self._types if self.headers else {}
 
-Matcher = Callable[[str, Headers, Message], bool | None]
+
+Matcher = Callable[[Terms, Message], bool | None]
 
 WITH_X = {"all-with-x", "any-with-x"}
 FORMS = {"all", "any", *WITH_X}
 
 
-def match_direct(key: str, arguments: Headers, message: Message) -> bool:
+def match_direct(terms: Terms, message: Message) -> bool:
     """The key of the binding is the routing key."""
-    return key in message.keys
+    return terms.key in message.keys
 
 
-def match_fanout(key: str, arguments: Headers, message: Message) -> bool:
+def match_fanout(terms: Terms, message: Message) -> bool:
     """Every publish."""
     return True
 
 
-def match_topic(key: str, arguments: Headers, message: Message) -> bool:
+def match_topic(terms: Terms, message: Message) -> bool:
     """Words between dots; `*` is exactly one word, `#` any number of words. The empty key has no word at all."""
-    pattern = _words(key)
+    pattern = _words(terms.key)
     return any(_match_words(pattern, _words(one)) for one in message.keys)
 
 
@@ -74,39 +88,39 @@ def _match_words(pattern: list[str], words: list[str]) -> bool:
     return reached[-1]
 
 
-def match_headers(key: str, arguments: Headers, message: Message) -> bool | None:
+def match_headers(terms: Terms, message: Message) -> bool | None:
     """All of the binding's arguments are headers of the message with the same values, or any of them is. Those whose
     names begin with `x-` do not count, unless the form says so; `x-match` never does. With nothing to compare the texts
     leave it open."""
-    form = arguments.get("x-match", "all")
+    form = terms.arguments.get("x-match", "all")
     if form not in FORMS:
         return None
-    wanted = {
-        name: value
-        for name, value in arguments.items()
-        if name != "x-match" and (form in WITH_X or not name.startswith("x-"))
-    }
+    wanted = [name for name in terms.arguments if name != "x-match" and (form in WITH_X or not name.startswith("x-"))]
     if not wanted:
         return None
-    hits = [_hit(value, message.headers, name) for name, value in wanted.items()]
+    hits = [_hit(terms, message, name) for name in wanted]
     whole = all if form.startswith("all") else any
     surely, possibly = whole(hit is True for hit in hits), whole(hit is not False for hit in hits)
     return surely if surely == possibly else None
 
 
-def _hit(value: Any, headers: Headers, name: str) -> bool | None:
-    """The same value of the same type. A value of no type only asks for presence. Numbers of different types, and what
-    tables and lists hold, are compared differently from broker to broker."""
-    if name not in headers:
+def _hit(terms: Terms, message: Message, name: str) -> bool | None:
+    """The same value of the same type. A value of no type only asks for presence. Numbers of different types, values
+    that only their types tell apart, as a number from a timestamp, and what tables and lists hold, are compared
+    differently from broker to broker."""
+    if name not in message.headers:
         return False
-    other = headers[name]
+    value, other = terms.arguments[name], message.headers[name]
     if value is None:
         return True
     if isinstance(value, (dict, list)) or isinstance(other, (dict, list)):
         return None
-    if type(value) is type(other):
-        return bool(value == other)
-    return None if {type(value), type(other)} <= {int, float} else False
+    if type(value) is not type(other):
+        return None if {type(value), type(other)} <= {int, float} else False
+    if value != other:
+        return False
+    letter, found = terms.types.get(name), message.types.get(name)
+    return None if letter and found and letter != found else True
 
 
 MATCHERS: Mapping[str, Matcher] = {

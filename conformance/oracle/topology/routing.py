@@ -73,7 +73,7 @@ def _matched(topology: Topology, exchange: Exchange, actor: Actor, message: Mess
         return None
     found: Found = {}
     for binding in exchange.bindings:
-        matches = MATCHERS[exchange.kind](binding.key, binding.arguments, message)
+        matches = MATCHERS[exchange.kind](binding.terms, message)
         stands = binding.stands_for(actor)
         if matches is False or stands is False:
             continue

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from conformance.history.events import Event
+from conformance.oracle.topology.matching import Terms
 from conformance.oracle.topology.policies import PolicyHistory
 from conformance.oracle.topology.rights import Rights
 
@@ -185,14 +186,13 @@ class Binding:
     """A queue or an exchange bound to an exchange."""
 
     to: NamedQueue | Exchange
-    key: str
-    arguments: Mapping[str, Any]
+    terms: Terms
     added: TopologyChange
     removed: TopologyChange | None = None
 
-    def same(self, to: NamedQueue | Exchange, key: str, arguments: Mapping[str, Any]) -> bool:
+    def same(self, to: NamedQueue | Exchange, terms: Terms) -> bool:
         """Is it the binding that these name?"""
-        return self.to is to and self.key == key and self.arguments == arguments
+        return self.to is to and self.terms[:2] == terms[:2]
 
     def stands_for(self, actor: Actor) -> bool | None:
         """Does it hold for what this channel sends now?"""

@@ -14,6 +14,7 @@ from copy import deepcopy
 from typing import Any
 
 from conformance.history.events import Event
+from conformance.oracle.topology.matching import Terms
 from conformance.oracle.topology.state import Actor, Binding, Exchange, NamedQueue, Thing, Topology, TopologyChange
 
 LATEST = 1024
@@ -239,7 +240,7 @@ def _delete_exchange(topology: Topology, actor: Actor, event: Event, change: Top
 def _bind_queue(topology: Topology, actor: Actor, event: Event, change: TopologyChange) -> None:
     exchange = topology.exchange(actor.connection.vhost, event.exchange or "")
     if exchange is not None:
-        _bind(exchange, _bound_queue(topology, actor, event), _key(event), _arguments(event), change)
+        _bind(exchange, _bound_queue(topology, actor, event), _terms(event), change)
 
 
 def _unbind_queue(topology: Topology, actor: Actor, event: Event, change: TopologyChange) -> None:
@@ -250,7 +251,7 @@ def _unbind_queue(topology: Topology, actor: Actor, event: Event, change: Topolo
     if exchange is None:
         return
     if event.queue or event.routing_key:
-        _unbind(exchange, queue, _key(event), _arguments(event), change)
+        _unbind(exchange, queue, _terms(event), change)
     elif queue is None or _which(exchange, queue, _arguments(event)):
         exchange.opaque = True
 
@@ -258,27 +259,28 @@ def _unbind_queue(topology: Topology, actor: Actor, event: Event, change: Topolo
 def _which(exchange: Exchange, queue: NamedQueue, arguments: Mapping[str, Any]) -> bool:
     """Is there a binding that may be meant where neither queue nor key is named?"""
     keys = "", queue.name
-    return any(one.same(queue, key, arguments) and one.removed is None for one in exchange.bindings for key in keys)
+    meant = [Terms(key, arguments) for key in keys]
+    return any(one.same(queue, terms) and one.removed is None for one in exchange.bindings for terms in meant)
 
 
 def _bound_queue(topology: Topology, actor: Actor, event: Event) -> NamedQueue | None:
     return topology.queue(actor.connection.vhost, event.queue or topology.last.get(actor, ""))
 
 
-def _key(event: Event) -> str:
-    return event.routing_key or ""
+def _terms(event: Event) -> Terms:
+    return Terms(event.routing_key or "", _arguments(event), event.args.get("types") or {})
 
 
 def _bind_exchange(topology: Topology, actor: Actor, event: Event, change: TopologyChange) -> None:
     source, destination = _ends(topology, actor, event)
     if source is not None:
-        _bind(source, destination, _key(event), _arguments(event), change)
+        _bind(source, destination, _terms(event), change)
 
 
 def _unbind_exchange(topology: Topology, actor: Actor, event: Event, change: TopologyChange) -> None:
     source, destination = _ends(topology, actor, event)
     if source is not None:
-        _unbind(source, destination, _key(event), _arguments(event), change)
+        _unbind(source, destination, _terms(event), change)
 
 
 def _ends(topology: Topology, actor: Actor, event: Event) -> tuple[Exchange | None, Exchange | None]:
@@ -290,32 +292,30 @@ def _ends(topology: Topology, actor: Actor, event: Event) -> tuple[Exchange | No
 def _bind(
     exchange: Exchange,
     to: NamedQueue | Exchange | None,
-    key: str,
-    arguments: Mapping[str, Any],
+    terms: Terms,
     change: TopologyChange,
 ) -> None:
     exchange.bound = True
     if to is None:
         exchange.opaque = True
         return
-    present = next((one for one in exchange.bindings if one.same(to, key, arguments)), None)
+    present = next((one for one in exchange.bindings if one.same(to, terms)), None)
     if present is None:
-        exchange.bindings.append(Binding(to, key, arguments, change))
+        exchange.bindings.append(Binding(to, terms, change))
     elif present.removed is not None:
         exchange.opaque = exchange.opaque or not present.removed.certain_for(change.by)
         exchange.bindings.remove(present)
-        exchange.bindings.append(Binding(to, key, arguments, change))
+        exchange.bindings.append(Binding(to, terms, change))
 
 
 def _unbind(
     exchange: Exchange,
     to: NamedQueue | Exchange | None,
-    key: str,
-    arguments: Mapping[str, Any],
+    terms: Terms,
     change: TopologyChange,
 ) -> None:
     for one in exchange.bindings:
-        if to is not None and one.same(to, key, arguments) and one.removed is None:
+        if to is not None and one.same(to, terms) and one.removed is None:
             one.removed = change
 
 

@@ -27,7 +27,8 @@ def roles(topology: Topology, exchange: Exchange) -> Iterator[str]:
     before = [one for one in there if one.alternate == exchange.name]
     if any(binding.to in before for one in there for binding in one.bindings):
         yield AFTER
-    if any(binding.to is exchange and None in binding.arguments.values() for one in there for binding in one.bindings):
+    leading = (binding for one in there for binding in one.bindings if binding.to is exchange)
+    if any(None in binding.terms.arguments.values() for binding in leading):
         yield VOID
 
 

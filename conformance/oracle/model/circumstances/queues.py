@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import codec
-from codec import methods
 from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model.circumstances import further, requesting
 from conformance.oracle.model.circumstances.endings import outstanding, unopened
@@ -89,9 +87,8 @@ def queue_bound(model: Model, connection: Connection, event: Event) -> Found:
 
 
 def _names_a_time(event: Event) -> bool:
-    """Is one of the arguments a timestamp? Only the octets tell that from a number."""
-    bound = codec.decode(event.raw) if event.raw else None
-    return isinstance(bound, methods.QueueBind) and any(letter == "T" for _, letter, _ in bound.arguments)
+    """Is one of the arguments a timestamp?"""
+    return "T" in (event.args.get("types") or {}).values()
 
 
 def got(model: Model, connection: Connection, event: Event) -> Found:

@@ -277,7 +277,7 @@ def _expected(kept: Kept, routes: Topology, actor: Actor, event: Event, like: Li
         source = routes.exchange(vhost, name)
         matcher: Callable[..., bool | None] | None = MATCHERS.get(source.kind) if source is not None else None
         removed = kept.removed.get((vhost, name), ())
-        was_bound = matcher is not None and any(matcher(one.key, one.arguments, message) for one in removed)
+        was_bound = matcher is not None and any(matcher(one.terms, message) for one in removed)
         return Ruling(like, STAYS_DELETED, name, ()) if was_bound else None
     if any((vhost, queue.name) not in kept.found for queue in way):
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codec import values
-from conformance.oracle.topology.matching import MATCHERS, Message, match_headers, match_topic
+from conformance.oracle.topology.matching import MATCHERS, Message, Terms, match_headers, match_topic
 from reference_broker.routing import TYPES
 
 WORDS = st.sampled_from(["a", "b", "", "*", "#"])
@@ -42,11 +43,11 @@ def by_backtracking(pattern: list[str], words: list[str]) -> bool:
 @given(PATTERNS, KEYS)
 def test_topic_keys_match_as_the_texts_say(pattern: str, key: str) -> None:
     split = [one.split(".") if one else [] for one in (pattern, key)]
-    assert match_topic(pattern, {}, message(key)) is by_backtracking(*split)
+    assert match_topic(Terms(pattern, {}), message(key)) is by_backtracking(*split)
 
 
 def test_a_long_key_with_many_hashes_takes_no_power_of_time() -> None:
-    assert not match_topic(".".join("#a" for _ in range(1)) + ".#" * 200 + ".end", {}, message("a." * 400 + "b"))
+    assert not match_topic(Terms("#a" + ".#" * 200 + ".end", {}), message("a." * 400 + "b"))
 
 
 @given(st.sampled_from(sorted(TYPES)), PATTERNS, KEYS, TABLES, FORMS, TABLES)
@@ -57,7 +58,7 @@ def test_the_reference_broker_agrees_wherever_the_texts_decide(
     exchange = TYPES[kind]("x")
     exchange.bind(TYPES["fanout"]("y"), pattern, values.table(bound))
     honest = bool(list(exchange.matches(key, values.table(headers))))
-    ours = MATCHERS[kind](pattern, bound, message(key, headers))
+    ours = MATCHERS[kind](Terms(pattern, bound), message(key, headers))
     assert ours in (honest, None)
     assert kind == "headers" or ours is not None
 
@@ -82,7 +83,30 @@ def test_the_reference_broker_agrees_wherever_the_texts_decide(
 def test_what_headers_decide_and_what_they_leave_open(
     arguments: dict[str, Any], headers: dict[str, Any], matches: bool | None
 ) -> None:
-    assert match_headers("", arguments, message(headers=headers)) is matches
+    assert match_headers(Terms("", arguments), message(headers=headers)) is matches
+
+
+@pytest.mark.parametrize(
+    ("bound", "sent", "matches"),
+    [
+        (("T", 5), ("T", 5), True),
+        (("T", 5), ("l", 5), None),
+        (("T", 5), ("l", 6), False),
+        (("I", 5), ("l", 5), None),
+        (("S", b"1.5"), ("S", b"1.5"), True),
+        (("S", b"1.5"), ("D", (1, 15)), None),
+        (("x", b"red"), ("S", b"red"), None),
+        (("t", True), ("I", 1), False),
+    ],
+)
+def test_values_that_only_their_types_tell_apart_are_left_open(
+    bound: tuple[str, Any], sent: tuple[str, Any], matches: bool | None
+) -> None:
+    binding, header = [("value", *bound)], [("value", *sent)]
+    content = json.dumps({"properties": {"headers": values.to_json(header)}, "types": values.letters(header)})
+    terms = Terms("", values.to_json(binding), values.letters(binding))
+    assert match_headers(terms, Message("", content)) is matches
+    assert match_headers(terms._replace(types={}), Message("", content)) is not None
 
 
 def test_headers_are_read_where_somebody_asks() -> None:
