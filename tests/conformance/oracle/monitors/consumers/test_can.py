@@ -251,6 +251,13 @@ def test_a_channel_that_is_closed_with_a_queue_was_not_told_of_it(play, told: st
     assert play(history + told + "1 < closed 404 0 0 gone").broken == ([] if told else ["CAN-003"])
 
 
+@pytest.mark.parametrize("asks", ["", "notify"])
+def test_a_refused_deletion_is_no_deletion_without_a_notification(play, asks: str) -> None:
+    """Its close names queue.delete, so the queue stays, and its consumers are owed nothing."""
+    history = f"@queue q \n @open 1 \n 0 < start notify \n 0 > start-ok {asks} \n @consume 1 q c1 \n 1 > delete q \n "
+    assert not {"CAN-003", "CAN-004"} & set(play(history + "1 < closed 403 50 40 ACCESS_REFUSED").broken)
+
+
 def test_without_the_right_what_was_under_way_may_still_come(play) -> None:
     early = "@stock q m1 \n 1 < deliver c1 1 m1 q \n 0 < renew-ok"
     assert play(REVOKED + early).broken == []
