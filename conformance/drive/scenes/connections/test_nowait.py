@@ -107,7 +107,7 @@ def test_consumers_without_an_answer(stage: Stage) -> None:
     stage.quiesce()
 
 
-@rule("NOWAIT-006", queue_types=("classic",))
+@rule("NOWAIT-006", queue_types=("classic",), last=True)
 def test_errors_are_told(stage: Stage) -> None:
     """Methods with nowait for a queue that has been deleted; declarations of what is there, and otherwise; deletions of
     a queue and an exchange that are in use, unless they are not."""

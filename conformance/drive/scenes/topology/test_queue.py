@@ -95,7 +95,7 @@ def test_queues_are_found_by_name(stage: Stage) -> None:
         stage.quiesce()
 
 
-@rule("QUEUE-007", queue_types=CLASSIC)
+@rule("QUEUE-007", queue_types=CLASSIC, last=True)
 def test_exclusive_queues_are_locked(stage: Stage) -> None:
     """Its own connection uses the queue by another channel than the one that declared it; then another connection does,
     in every way, with an answer or without; its own then finds it."""
@@ -211,7 +211,7 @@ def test_answers_name_the_queue(stage: Stage) -> None:
         stage.quiesce()
 
 
-@rule("QUEUE-012", queue_types=CLASSIC)
+@rule("QUEUE-012", queue_types=CLASSIC, last=True)
 def test_queues_in_use_are_spared(stage: Stage) -> None:
     """A consumer of the same connection, and one of another; the queue is there afterwards. Once both conditions are
     made."""
@@ -315,7 +315,7 @@ def test_senseless_limits(stage: Stage) -> None:
             stage.quiesce()
 
 
-@rule("QUEUE-017", queue_types=CLASSIC)
+@rule("QUEUE-017", queue_types=CLASSIC, last=True)
 def test_what_is_in_use_is_deleted(stage: Stage) -> None:
     """A queue with messages, and one with a consumer on another connection; then they are looked for."""
     filled, used = stocked(stage, 2), stage.queue()

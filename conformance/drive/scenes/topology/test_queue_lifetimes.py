@@ -53,7 +53,7 @@ def test_auto_delete_queues_go(stage: Stage) -> None:
         look(stage, queue)
 
 
-@rule("QUEUE-025", queue_types=CLASSIC)
+@rule("QUEUE-025", queue_types=CLASSIC, last=True)
 @pytest.mark.parametrize("ended", ["with its connection", "by deletion", "with its consumer"])
 def test_exclusive_queues_have_heirs(stage: Stage, ended: str) -> None:
     """One connection after the other is closed, and the next one declares a queue of the same name and keeps it. Or the
