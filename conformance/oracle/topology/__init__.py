@@ -7,7 +7,7 @@ from conformance.oracle.topology.explaining import Explained, explain
 from conformance.oracle.topology.matching import Message
 from conformance.oracle.topology.preconditions import Asked, Grant, Refusal, weigh
 from conformance.oracle.topology.routing import MISSING, UNKNOWN, Route, route
-from conformance.oracle.topology.state import Binding, Exchange, NamedQueue, Topology, TopologyChange
+from conformance.oracle.topology.state import Binding, Exchange, NamedQueue, Terms, Topology, TopologyChange
 from conformance.oracle.topology.transitions import (
     TRANSITIONS,
     answered,
@@ -36,6 +36,7 @@ __all__ = [
     "NamedQueue",
     "Refusal",
     "Route",
+    "Terms",
     "Topology",
     "TopologyChange",
     "answered",

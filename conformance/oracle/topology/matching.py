@@ -7,18 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
+
+from conformance.oracle.topology.state import Terms
 
 Headers = Mapping[str, Any]
-
-
-class Terms(NamedTuple):
-    """What a binding asks for: its key and its arguments, and of which types these are, as letters by their names."""
-
-    key: str
-    arguments: Headers
-    types: Headers = MappingProxyType({})
 
 
 class Message:

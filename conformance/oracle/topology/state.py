@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from conformance.history.events import Event
-from conformance.oracle.topology.matching import Terms
 from conformance.oracle.topology.policies import PolicyHistory
 from conformance.oracle.topology.rights import Rights
 
@@ -179,6 +178,14 @@ class Exchange(Thing):
         """Its alternate exchange."""
         name = self.arguments.get("alternate-exchange")
         return name if isinstance(name, str) else None
+
+
+class Terms(NamedTuple):
+    """What a binding asks for: its key and its arguments, and of which types these are, as letters by their names."""
+
+    key: str
+    arguments: Mapping[str, Any]
+    types: Mapping[str, Any]
 
 
 @dataclass(slots=True, eq=False, repr=False)

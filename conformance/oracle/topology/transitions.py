@@ -14,8 +14,16 @@ from copy import deepcopy
 from typing import Any
 
 from conformance.history.events import Event
-from conformance.oracle.topology.matching import Terms
-from conformance.oracle.topology.state import Actor, Binding, Exchange, NamedQueue, Thing, Topology, TopologyChange
+from conformance.oracle.topology.state import (
+    Actor,
+    Binding,
+    Exchange,
+    NamedQueue,
+    Terms,
+    Thing,
+    Topology,
+    TopologyChange,
+)
 
 LATEST = 1024
 """So many channels are remembered with the queue that they declared last, and so many queues without a name."""
@@ -259,7 +267,7 @@ def _unbind_queue(topology: Topology, actor: Actor, event: Event, change: Topolo
 def _which(exchange: Exchange, queue: NamedQueue, arguments: Mapping[str, Any]) -> bool:
     """Is there a binding that may be meant where neither queue nor key is named?"""
     keys = "", queue.name
-    meant = [Terms(key, arguments) for key in keys]
+    meant = [Terms(key, arguments, {}) for key in keys]
     return any(one.same(queue, terms) and one.removed is None for one in exchange.bindings for terms in meant)
 
 

@@ -10,9 +10,8 @@ import re
 
 from conformance.oracle.monitors.refusals import grants, refuses
 from conformance.oracle.monitors.topology.exch import absent
-from conformance.oracle.topology.matching import Terms
 from conformance.oracle.topology.preconditions import Asked
-from conformance.oracle.topology.state import Exchange, NamedQueue
+from conformance.oracle.topology.state import Exchange, NamedQueue, Terms
 
 NO_QUEUE, NO_EXCHANGE, NO_END = "BIND-001", "BIND-002", "BIND-003"
 AGAIN, NOT_BOUND, DEFAULT, BOUND, SEVERAL = "BIND-004", "BIND-005", "BIND-006", "BIND-008", "BIND-009"
@@ -115,6 +114,6 @@ def _binding(asked: Asked) -> bool | None:
     source, to = _pair(asked)
     if source is None or to is None or source.shared or source.opaque:
         return None
-    terms = Terms(asked.key, asked.event.args.get("arguments") or {})
+    terms = Terms(asked.key, asked.event.args.get("arguments") or {}, {})
     stands = [one.stands_for(asked.actor) for one in source.bindings if one.same(to, terms)]
     return True if True in stands else None if None in stands else False

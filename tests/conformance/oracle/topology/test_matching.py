@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codec import values
-from conformance.oracle.topology.matching import MATCHERS, Message, Terms, match_headers, match_topic
+from conformance.oracle.topology.matching import MATCHERS, Message, match_headers, match_topic
+from conformance.oracle.topology.state import Terms
 from reference_broker.routing import TYPES
 
 WORDS = st.sampled_from(["a", "b", "", "*", "#"])
@@ -43,11 +44,11 @@ def by_backtracking(pattern: list[str], words: list[str]) -> bool:
 @given(PATTERNS, KEYS)
 def test_topic_keys_match_as_the_texts_say(pattern: str, key: str) -> None:
     split = [one.split(".") if one else [] for one in (pattern, key)]
-    assert match_topic(Terms(pattern, {}), message(key)) is by_backtracking(*split)
+    assert match_topic(Terms(pattern, {}, {}), message(key)) is by_backtracking(*split)
 
 
 def test_a_long_key_with_many_hashes_takes_no_power_of_time() -> None:
-    assert not match_topic(Terms("#a" + ".#" * 200 + ".end", {}), message("a." * 400 + "b"))
+    assert not match_topic(Terms("#a" + ".#" * 200 + ".end", {}, {}), message("a." * 400 + "b"))
 
 
 @given(st.sampled_from(sorted(TYPES)), PATTERNS, KEYS, TABLES, FORMS, TABLES)
@@ -58,7 +59,7 @@ def test_the_reference_broker_agrees_wherever_the_texts_decide(
     exchange = TYPES[kind]("x")
     exchange.bind(TYPES["fanout"]("y"), pattern, values.table(bound))
     honest = bool(list(exchange.matches(key, values.table(headers))))
-    ours = MATCHERS[kind](Terms(pattern, bound), message(key, headers))
+    ours = MATCHERS[kind](Terms(pattern, bound, {}), message(key, headers))
     assert ours in (honest, None)
     assert kind == "headers" or ours is not None
 
@@ -83,7 +84,7 @@ def test_the_reference_broker_agrees_wherever_the_texts_decide(
 def test_what_headers_decide_and_what_they_leave_open(
     arguments: dict[str, Any], headers: dict[str, Any], matches: bool | None
 ) -> None:
-    assert match_headers(Terms("", arguments), message(headers=headers)) is matches
+    assert match_headers(Terms("", arguments, {}), message(headers=headers)) is matches
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from conformance.oracle.topology import (
     Exchange,
     Message,
     NamedQueue,
+    Terms,
     Topology,
     TopologyChange,
 )
@@ -30,7 +31,6 @@ from conformance.oracle.topology.explaining import (
     TWICE,
     UNBOUND,
 )
-from conformance.oracle.topology.matching import Terms
 
 
 @dataclass
@@ -68,7 +68,7 @@ class World:
     def bind(
         self, source: Exchange, to: NamedQueue | Exchange, key: str = "", known: int = 1, by: Line = HERE
     ) -> Binding:
-        binding = Binding(to, Terms(key, {}), TopologyChange(by, 1, known))
+        binding = Binding(to, Terms(key, {}, {}), TopologyChange(by, 1, known))
         source.bindings.append(binding)
         return binding
 
