@@ -155,6 +155,7 @@ def _open_to_all(name: str, says: str, *methods: type[codec.Method]) -> None:
 _open_to_all("queues.others-get", "others may get from an exclusive queue", m.BasicGet)
 _open_to_all("queues.others-find", "others may look for an exclusive queue", m.QueueDeclare)
 _open_to_all("queues.others-bind", "others may bind an exclusive queue", m.QueueBind)
+_open_to_all("queues.others-unbind", "others may unbind an exclusive queue", m.QueueUnbind)
 _open_to_all("queues.others-purge", "others may purge an exclusive queue", m.QueuePurge)
 
 

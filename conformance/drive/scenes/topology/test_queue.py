@@ -100,26 +100,27 @@ def test_exclusive_queues_are_locked(stage: Stage) -> None:
     """Its own connection uses the queue by another channel than the one that declared it; then another connection does,
     in every way, with an answer or without; its own then finds it."""
     queue, owner = owned(stage)
-    beside = stage.channel(connection=owner.connection)
-    for method in _uses(beside, queue)[:-1]:
+    beside, exchange = stage.channel(connection=owner.connection), stage.exchange()
+    for method in _uses(beside, queue, exchange)[:-1]:
         beside.send(method)
         stage.quiesce()
         if beside.state != "open":
             reopen(stage, beside)
     channel = elsewhere(stage)
-    for method in (*_uses(channel, queue), *_quiet_uses(channel, queue)):
+    for method in (*_uses(channel, queue, exchange), *_quiet_uses(channel, queue, exchange)):
         channel.send(method)
         reopen(stage, channel)
     stage.channel(connection=owner.connection).declare(queue, passive=True)
     stage.quiesce()
 
 
-def _uses(channel: Channel, queue: str) -> tuple[Method, ...]:
+def _uses(channel: Channel, queue: str, exchange: str) -> tuple[Method, ...]:
     number = channel.number
     return (
         m.QueueDeclare(number, queue=queue, passive=True),
         m.QueueDeclare(number, queue=queue, exclusive=True),
-        m.QueueBind(number, queue=queue, exchange="amq.direct", routing_key=queue),
+        m.QueueUnbind(number, queue=queue, exchange=exchange, routing_key=queue),
+        m.QueueBind(number, queue=queue, exchange=exchange, routing_key=queue),
         m.QueuePurge(number, queue=queue),
         m.BasicGet(number, queue=queue),
         m.BasicConsume(number, queue=queue, consumer_tag="other"),
@@ -127,11 +128,11 @@ def _uses(channel: Channel, queue: str) -> tuple[Method, ...]:
     )
 
 
-def _quiet_uses(channel: Channel, queue: str) -> tuple[Method, ...]:
+def _quiet_uses(channel: Channel, queue: str, exchange: str) -> tuple[Method, ...]:
     number = channel.number
     return (
         m.QueueDeclare(number, queue=queue, passive=True, no_wait=True),
-        m.QueueBind(number, queue=queue, exchange="amq.direct", routing_key=queue, no_wait=True),
+        m.QueueBind(number, queue=queue, exchange=exchange, routing_key=queue, no_wait=True),
         m.QueuePurge(number, queue=queue, no_wait=True),
         m.BasicConsume(number, queue=queue, consumer_tag="quiet", no_wait=True),
         m.QueueDelete(number, queue=queue, no_wait=True),

@@ -64,7 +64,7 @@ def _ends(asked: Asked) -> tuple[str, ...]:
 @grants(AGAIN, "queue.bind", "exchange.bind")
 def again(asked: Asked) -> bool:
     """There is such a binding already."""
-    return _binding(asked) is True
+    return binding_stands(asked) is True
 
 
 @grants(BOUND, "queue.bind", "exchange.bind")
@@ -74,7 +74,7 @@ def bound(asked: Asked) -> bool:
     source = _pair(asked)[0]
     if source is not None and source.kind == "topic" and WORDS.fullmatch(asked.key or "") is None:
         return False
-    return _binding(asked) is False and not any(name.startswith("x-") for name in arguments)
+    return binding_stands(asked) is False and not any(name.startswith("x-") for name in arguments)
 
 
 @grants(SEVERAL, "queue.bind")
@@ -92,7 +92,7 @@ def not_bound(asked: Asked) -> bool:
     """There is none that could be removed, between things that are there."""
     source, to = _pair(asked)
     both = source is not None and to is not None and source.there_for(asked.actor) and to.there_for(asked.actor)
-    return bool(both) and _binding(asked) is False
+    return bool(both) and binding_stands(asked) is False
 
 
 @grants(GONE, "queue.unbind", "exchange.unbind")
@@ -109,7 +109,7 @@ def _pair(asked: Asked) -> tuple[Exchange | None, NamedQueue | Exchange | None]:
     return asked.exchange(source), asked.exchange(destination)
 
 
-def _binding(asked: Asked) -> bool | None:
+def binding_stands(asked: Asked) -> bool | None:
     """Does this very binding stand?"""
     source, to = _pair(asked)
     if source is None or to is None or source.shared or source.opaque:

@@ -19,6 +19,7 @@ from conformance.oracle.monitors.connections.chan import BY_LAST_NAME, OF_MESSAG
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.refusals import grants, refuses
 from conformance.oracle.monitors.table import follows, judges
+from conformance.oracle.monitors.topology.bind import binding_stands
 from conformance.oracle.monitors.topology.exch import PREFIX, absent
 from conformance.oracle.topology.preconditions import Asked
 from conformance.oracle.topology.state import NamedQueue
@@ -31,7 +32,8 @@ NOT_EMPTY, GONE, LAST, SENSELESS = "QUEUE-013", "QUEUE-014", "QUEUE-015", "QUEUE
 REMOVED, NO_MORE, SPARED, COUNTED, UNUSED = "QUEUE-017", "QUEUE-018", "QUEUE-019", "QUEUE-020", "QUEUE-021"
 OTHER_END = "QUEUE-037"
 DECLARE = "queue.declare"
-USES = DECLARE, "queue.bind", "queue.purge", "queue.delete", "basic.get", "basic.consume"
+UNBIND = "queue.unbind"
+USES = DECLARE, "queue.bind", UNBIND, "queue.purge", "queue.delete", "basic.get", "basic.consume"
 COMPARED = (
     "x-max-length",
     "x-max-length-bytes",
@@ -79,12 +81,14 @@ def lengthy(name: str) -> bool:
 
 @refuses(LOCKED, *USES, code=405, what="the use of a queue that is exclusive to another connection")
 def locked(asked: Asked) -> bool | None:
-    """Does it belong to somebody else who is still there?"""
+    """Does it belong to somebody else who is still there? To unbind what is not bound, a broker may refuse or not."""
     queue = asked.queue()
     if queue is None or queue.owner in (None, asked.actor.connection):
         return False
     if queue.orphaned(asked.actor, asked.event.time_ns):
         return False
+    if asked.event.method == UNBIND and not binding_stands(asked):
+        return None
     return queue.there_for(asked.actor)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.tables import test_broken, test_lawful, test_sound
 
 __all__ = ["test_broken", "test_lawful", "test_sound"]
@@ -12,6 +14,7 @@ GONE = Q + "1 > delete q \n 1 < delete-ok \n"
 NOT_FOUND, UNEQUAL = "1 < closed 404 50 10 NOT_FOUND \n", "1 < closed 406 50 10 PRECONDITION_FAILED \n"
 LOCKED = "1 < closed 405 50 10 RESOURCE_LOCKED \n"
 OTHER = "@open 1 \n d:1 > open \n d:1 < open-ok \n d:1 > declare q exclusive \n d:1 < declare-ok q \n"
+TIED = "@exchange x \n" + OTHER + "d:1 > bind q x key \n d:1 < bind-ok \n"
 BESIDE = OTHER + "d:2 > open \n d:2 < open-ok \n"
 LEFT = OTHER + "d:0 > bye \n d:0 < bye-ok \n"
 LONG_LEFT = LEFT + "- wait 2 \n" + FIND
@@ -61,6 +64,7 @@ BROKEN = [
     ("QUEUE-006", Q + "1 > declare q durable exclusive \n 1 < declare-ok q"),
     ("QUEUE-007", OTHER + "1 > get q \n 1 < get-empty \n - deadline replies"),
     ("QUEUE-007", OTHER + FIND + "1 < closed 403 50 10 ACCESS_REFUSED"),
+    ("QUEUE-007", TIED + "1 > unbind q x key \n 1 < unbind-ok"),
     ("QUEUE-007", BESIDE + "d:2 > get q \n d:2 < closed 405 60 70 RESOURCE_LOCKED"),
     ("QUEUE-007", BESIDE + "d:2 > consume q c1 \n d:2 < closed 405 60 20 RESOURCE_LOCKED"),
     ("QUEUE-008", LONG_LEFT + "1 < declare-ok q"),
@@ -115,3 +119,14 @@ LAWFUL = {
     "an argument of which nothing is known": Q + "1 > declare q durable x-odd=1 \n" + UNEQUAL,
     "the right to use it was taken away": OTHER + "- rights c q \n 1 > get q \n 1 < closed 403 60 70 ACCESS_REFUSED",
 }
+
+
+@pytest.mark.parametrize("answer", ["unbind-ok", "closed 405 50 50 RESOURCE_LOCKED"])
+def test_who_unbinds_what_is_not_bound_may_find_the_queue_locked_or_not(play, answer: str) -> None:
+    assert play(TIED + f"1 > unbind q x other \n 1 < {answer}").broken == []
+
+
+def test_who_unbinds_an_exclusive_queue_of_another_is_refused(play) -> None:
+    result = play(TIED + "1 > unbind q x key \n 1 < closed 405 50 50 RESOURCE_LOCKED")
+    assert not result.broken
+    assert result.exercised["QUEUE-007"] == 1
