@@ -42,7 +42,7 @@ COSTLY = frozenset(
     )
 )
 """Files that take more than a minute; of their tests one in `SHARE` is played."""
-SHARE, OF_SPARK = 2, 3
+SHARE, OF_SPARK = 3, 4
 
 
 def add_option(parser: pytest.Parser) -> None:
