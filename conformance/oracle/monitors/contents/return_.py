@@ -11,6 +11,7 @@ from conformance.oracle.model.facts import ChannelClosed, Returned
 from conformance.oracle.model.records import Publication
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import judges
+from conformance.oracle.monitors.topology import route
 
 PLAIN, ONCE, OWN, ORDER = "RETURN-001", "RETURN-002", "RETURN-003", "RETURN-004"
 
@@ -68,13 +69,15 @@ def _astray(fact: Returned, notes: Notes) -> None:
 
 @judges(ChannelClosed, PLAIN, ONCE)
 def never_came_back(fact: ChannelClosed, notes: Notes) -> None:
-    """The client's close is answered: all that it had published was handled by then."""
+    """The client's close is answered: all that it had published was handled by then. Whether an empty word of a key is
+    a word is no question of returns."""
     channel = fact.channel
     if fact.crossed or channel.adopted or channel.indeterminate or channel.transactional or channel.method_error:
         return
     astray = notes.memory(Astray).messages
     for publication in _owed(channel):
-        if not publication.number and publication.message not in astray:
+        elsewhere = publication.number or publication.message in astray
+        if not elsewhere and not route.hangs_on_match(publication, notes):
             notes.find(
                 PLAIN, fact.event, f"the return of {publication}", "channel.close-ok without it", publication.seq
             )

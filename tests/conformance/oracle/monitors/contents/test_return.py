@@ -44,5 +44,7 @@ LAWFUL = {
     + BACK
     + "@close 1",
     "the first may be lost, and what is lost has no place in an order": TWO + "1 < return any m2 exchange=x",
+    "an empty word may be none": "@queue q \n @route t topic * q \n @open 1 \n"
+    "1 > publish a. m1 exchange=t mandatory \n @close 1",
     "what an immediate publish is told": "@open 1 \n 1 > publish any m1 immediate \n 1 < return any m1 code=313",
 }
