@@ -28,6 +28,7 @@ from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.refusals import refuses
 from conformance.oracle.monitors.table import follows, judges
+from conformance.oracle.monitors.topology import route
 from conformance.oracle.topology.preconditions import Asked
 
 SILENT, DECLARED, BOUND = "NOWAIT-001", "NOWAIT-002", "NOWAIT-003"
@@ -212,7 +213,8 @@ def not_routed(fact: Returned, notes: Notes) -> None:
     if publication is None or not publication.routed or not publication.mandatory or publication.returned:
         return
     since = memory.bound.get(publication.exchange, 0)
-    if 0 < since < publication.seq and not any(copy.queue.deleted for copy in publication.copies):
+    sure = not any(copy.queue.deleted for copy in publication.copies) and not route.hangs_on_match(publication, notes)
+    if 0 < since < publication.seq and sure:
         allowed = f"no return of {publication}: a binding was made with nowait"
         notes.find(BOUND, fact.event, allowed, "basic.return", since, publication.seq)
 

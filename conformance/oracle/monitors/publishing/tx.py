@@ -28,6 +28,7 @@ from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.refusals import grants
 from conformance.oracle.monitors.table import follows, judges
+from conformance.oracle.monitors.topology import route
 from conformance.oracle.topology.preconditions import Asked
 
 EARLY, UNDONE, NEXT, AGAIN, UNFINISHED, BEREFT = "TX-003", "TX-005", "TX-006", "TX-007", "TX-008", "TX-017"
@@ -132,7 +133,7 @@ def selected(asked: Asked) -> bool:
 def returns_before_commit_ok(fact: Answered, notes: Notes) -> None:
     """What could not be routed has come back when the commit is answered."""
     for publication in fact.request.committed:
-        if not publication.mandatory or publication.routed is not False:
+        if not publication.mandatory or publication.routed is not False or route.hangs_on_match(publication, notes):
             continue
         notes.exercise("TX-003")
         if not publication.returned:
