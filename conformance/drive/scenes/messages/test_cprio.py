@@ -45,7 +45,7 @@ def spread(stage: Stage, queue: str, count: int, among: Sequence[Channel]) -> No
 )
 def test_the_highest_is_served(stage: Stage, ranks: Sequence[int | None]) -> None:
     """All have room for everything. The consumer without a priority starts last. Others become full, and have room
-    again."""
+    again, also by giving back what they hold. And one more comes and leaves, by a cancel or with its channel."""
     queue = stage.queue()
     among = consumers(stage, queue, ranks)
     for count in (1, 5):
@@ -58,6 +58,23 @@ def test_the_highest_is_served(stage: Stage, ranks: Sequence[int | None]) -> Non
         stage.barrier(channel)
     for _ in (*among, 1):
         spread(stage, queue, 1, among)
+    queue = stage.queue()
+    among = consumers(stage, queue, ranks)
+    for cancels in (True, False):
+        (leaving,) = consumers(stage, queue, (300,))
+        spread(stage, queue, 2, [*among, leaving])
+        tags = leaving.unacked
+        if cancels and stage.cancels:
+            for tag in stage.view_of(leaving).consumers if stage.view_of(leaving) else ():
+                leaving.cancel(tag)
+            stage.quiesce()
+            for one in tags:
+                leaving.reject(one)
+            stage.barrier(leaving)
+        else:
+            leaving.close()
+            stage.quiesce()
+        spread(stage, queue, 2, among)
 
 
 @rule("CPRIO-002", queue_types=("classic",))
