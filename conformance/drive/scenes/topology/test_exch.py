@@ -96,11 +96,17 @@ def test_the_same_exchange_again(stage: Stage) -> None:
 @rule("EXCH-006", queue_types=CLASSIC)
 def test_exchanges_are_found_by_name(stage: Stage) -> None:
     """Exchanges of several types and flags, looked for as direct ones on another connection. One of them was to be
-    deleted, and is in use."""
+    deleted, and is in use; one that goes by itself still leads to another, when its last queue is unbound."""
     used = stage.exchange(stage.queue())
     delete(stage.channel(), used, if_unused=True)
     stage.quiesce()
     exchanges = [declared(stage, "fanout", durable=True), declared(stage, auto_delete=True), used]
+    if stage.offers("exchange.bind"):
+        onward, queue = declared(stage, auto_delete=True), stage.queue()
+        stage.bind(queue, onward, "key")
+        stage.bind_exchange(used, onward, "key")
+        stage.unbind(queue, onward, "key")
+        exchanges.append(onward)
     channel = stage.channel(connection=stage.connect("other"))
     for exchange in exchanges:
         channel.find_exchange(exchange)
@@ -270,16 +276,20 @@ def test_a_headers_exchange_is_there(stage: Stage) -> None:
 
 @rule("EXCH-018", queue_types=CLASSIC)
 def test_bound_exchanges_are_deleted(stage: Stage) -> None:
-    """One with a queue, and one with an exchange where those can be bound; then looked for."""
+    """One with a queue, and one with an exchange where those can be bound; then looked for. One that others lead to
+    leads nowhere itself: it is unused."""
     by_queue = declared(stage)
     stage.bind(stage.queue(), by_queue, "key")
     exchanges = [by_queue]
     if stage.offers("exchange.bind"):
         exchanges.append(declared(stage))
         stage.bind_exchange(by_queue, exchanges[-1], "key")
+        led_to = declared(stage)
+        stage.bind_exchange(led_to, by_queue, "key")
+        exchanges.append(led_to)
     for exchange in reversed(exchanges):
         channel = stage.channel()
-        delete(channel, exchange)
+        delete(channel, exchange, if_unused=exchange not in exchanges[:2])
         stage.quiesce()
         if channel.state == "open":
             channel.find_exchange(exchange)
