@@ -111,11 +111,12 @@ def _committed(stage: Stage, queue: str) -> None:
 
 @rule("DLX-002")
 def test_expired(stage: Stage) -> None:
-    """By its own time, and by that of the queue; several at once. One of each has properties of all kinds. And behind
-    one that lived on until it was taken."""
+    """By its own time, and by that of the queue; several at once, and one after the other has gone. One of each has
+    properties of all kinds. And behind one that lived on until it was taken."""
     if not _expires(stage):
         return
     graves = stage.queue(), stage.queue(), stage.queue()
+    again = stage.queue(_to(graves[0])), stage.queue(_to(graves[1], x_message_ttl=SHORT))
     own, shared = stage.queue(_to(graves[0])), stage.queue(_to(graves[1], x_message_ttl=SHORT))
     mixed, taker = stage.queue(_to(graves[2])), stage.channel()
     kinds: Sequence[tuple[int, dict[str, Any]]] = ((2, {}), (1, ODD))
@@ -128,8 +129,11 @@ def test_expired(stage: Stage) -> None:
     if tag is not None:
         taker.ack(tag)
     stage.barrier(taker)
-    wait(stage, ARRIVED + 4 * SHORT / 1000)
-    _look(stage, *graves, gets=4)
+    for _ in "12":
+        _sent(stage, again[0], expiration=str(SHORT))
+        _sent(stage, again[1])
+        wait(stage, ARRIVED + 4 * SHORT / 1000)
+    _look(stage, *graves, gets=6)
 
 
 @rule("DLX-003")
@@ -240,22 +244,17 @@ def test_death_upon_death(stage: Stage, how: str) -> None:
 
 
 def _each_reason(stage: Stage) -> None:
-    """What is pushed out, or rejected, waits in another queue until it comes back."""
-    if not _expires(stage):
-        return
-    waiting, holder = stage.recorder.private_name(), stage.channel()
-    home = stage.queue(_to(waiting, x_max_length=1))
-    stage.queue(_to(home, x_message_ttl=SHORT), name=waiting)
-    channel = _sent(stage, home)
-    for tag in stage.fetch(holder, home):
-        holder.reject(tag, requeue=False)
-    stage.barrier(holder)
-    wait(stage, TURN)
-    channel.publish(home)
-    stage.confirmed(channel)
-    _look(stage, home, gets=1)
+    """It is pushed out and rejected elsewhere, so that it comes back; then it is rejected here."""
+    other, holder = stage.recorder.private_name(), stage.channel()
+    home = stage.queue(_to(other, x_max_length=1))
+    stage.queue(_to(home), name=other)
+    _sent(stage, home, 2)
     wait(stage, ARRIVED)
-    _look(stage, home)
+    stage.get(holder, home, no_ack=True)
+    for queue in (other, home):
+        _reject(stage, holder, queue)
+        wait(stage, ARRIVED)
+    _look(stage, other, home)
 
 
 def _row(stage: Stage, *, give_back: bool) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import pytest
 
 from conformance.drive.around import wait
+from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import confirming, outstanding
 from conformance.drive.stage import Stage
@@ -27,9 +28,9 @@ def ranked(stage: Stage, queue: str, priorities: Iterable[int | None], exchange:
     stage.barrier(publisher)
 
 
-def drained(stage: Stage, queue: str, count: int) -> None:
+def drained(stage: Stage, queue: str, count: int, by: Channel | None = None) -> None:
     """Gets them one by one, and once more."""
-    channel = stage.channel()
+    channel = by or stage.channel()
     stage.fetch(channel, queue, count, no_ack=True)
     stage.get(channel, queue, no_ack=True)
 
@@ -45,16 +46,16 @@ def test_the_highest_first(stage: Stage, how: str) -> None:
         stage.require("x-dead-letter-exchange", "x-dead-letter-routing-key")
     for levels, priorities in ((5, (1, 3, None, 5, 0, 4, 3, 2)), (HIGHEST, HIGH)):
         queue = stage.queue({LEVELS: levels})
-        _ranked_by(stage, how, queue, priorities)
+        publisher = _ranked_by(stage, how, queue, priorities)
         if how != "consume":
-            drained(stage, queue, len(priorities))
+            drained(stage, queue, len(priorities), publisher)
         else:
             stage.channel().consume(queue, no_ack=True)
             stage.quiesce()
 
 
-def _ranked_by(stage: Stage, how: str, queue: str, priorities: Sequence[int | None]) -> None:
-    """They come to the queue in this way."""
+def _ranked_by(stage: Stage, how: str, queue: str, priorities: Sequence[int | None]) -> Channel | None:
+    """They come to the queue in this way; the channel that is to get them, if it is to be that of their publisher."""
     if how == "commit":
         publisher = stage.channel()
         publisher.tx_select()
@@ -62,7 +63,8 @@ def _ranked_by(stage: Stage, how: str, queue: str, priorities: Sequence[int | No
             publisher.publish(queue, properties={} if priority is None else {"priority": priority})
         publisher.tx_commit()
         stage.quiesce()
-    elif how == "dead letters":
+        return publisher
+    if how == "dead letters":
         dying, holder = stage.queue({"x-dead-letter-exchange": "", "x-dead-letter-routing-key": queue}), stage.channel()
         ranked(stage, dying, priorities)
         for tag in stage.fetch(holder, dying, len(priorities)):
@@ -73,6 +75,7 @@ def _ranked_by(stage: Stage, how: str, queue: str, priorities: Sequence[int | No
         ranked(stage, "", priorities, stage.exchange(queue))
     else:
         ranked(stage, queue, priorities)
+    return None
 
 
 @rule("PRIO-002", queue_types=("classic",))

@@ -296,11 +296,15 @@ def test_nobody_uses_it(stage: Stage) -> None:
         stage.quiesce()
     fed = stage.queue({"x-expires": LEASE})
     queues = list(stage.belongings.queues)
-    for _ in range(FED):
+
+    def feed() -> None:
         channel.publish(fed)
         stage.confirmed(channel)
+
+    for _ in range(FED):
+        feed()
         wait(stage, UNUSED / FED)
-    patiently(stage, lambda: _ask(stage, *queues))
+    patiently(stage, lambda: _ask(stage, *queues), feed)
 
 
 def _ask(stage: Stage, *queues: str) -> None:
