@@ -53,13 +53,14 @@ def patiently(stage: Stage, look: Callable[[], None], meanwhile: Callable[[], No
     that no broker needs. Until then something may go on happening `meanwhile`."""
     look()
     ahead = (stage.judge.late() - stage.recorder.now()) / SECOND
-    while meanwhile is not None and ahead > STEP:
+    if ahead <= 0:
+        return
+    until = stage.judge.late() + TO_BE_SURE * SECOND
+    while meanwhile is not None and stage.recorder.now() + STEP * SECOND < until:
         meanwhile()
         wait(stage, STEP)
-        ahead = (stage.judge.late() - stage.recorder.now()) / SECOND
-    if ahead > 0:
-        wait(stage, ahead + TO_BE_SURE)
-        look()
+    wait(stage, max(0.0, (until - stage.recorder.now()) / SECOND))
+    look()
 
 
 def large(channel: Channel) -> bytes:
