@@ -29,7 +29,6 @@ ARGUMENTS: Mapping[str, object] = {
     "x-single-active-consumer": True,
     "x-message-ttl": HOUR,
     "x-expires": HOUR,
-    "x-dead-letter-exchange": "",
     "x-overflow": DROP,
 }
 """What a queue may have beside a limit."""
@@ -318,7 +317,7 @@ def test_a_policy_says_where_dead_letters_go(stage: Stage) -> None:
     heeded(stage)
     dies(stage, queue, other)
     look(stage, grave)
-    put(stage, only(queue), {"dead-letter-exchange": stage.exchange(other, kind="direct", key=queue)}, name)
+    put(stage, only(queue), {"dead-letter-exchange": stage.exchange(other)}, name)
     heeded(stage)
     dies(stage, queue)
     look(stage, other, grave)
