@@ -12,7 +12,7 @@ from conformance.drive.stage import NotOffered, SceneOver, Stage
 
 BAD_TAG = 99
 """A tag that no scene is ever delivered."""
-TO_BE_SURE, STEP = 0.1, 0.4
+TO_BE_SURE, STEP = 0.1, 0.3
 """Seconds: more than is needed, and between two things that happen meanwhile."""
 FILLING = 60
 """This many publishes are tried on a full queue until it says so: a quorum queue's channel learns of it late."""

@@ -115,9 +115,9 @@ def _hit(terms: Terms, message: Message, name: str) -> bool | None:
 
 
 def equal(value: Any, other: Any, kind: Any, other_kind: Any) -> bool | None:
-    """Are they the same, of these types? Equal numbers of different types, values that only their types tell apart, as a
-    number from a timestamp, and tables whose fields have another order are compared differently from broker to broker.
-    Tables and lists are the same if all that they hold is."""
+    """Are they the same, of these types? Equal numbers of different types, values that only their types tell apart, as
+    a number from a timestamp, and tables whose fields have another order are compared differently from broker to
+    broker. Tables and lists are the same if all that they hold is."""
     if isinstance(value, dict) and isinstance(other, dict):
         if value.keys() != other.keys():
             return False

@@ -40,7 +40,7 @@ def press(stage: Stage, channel: Channel, queue: str) -> None:
 
 
 def shortage(stage: Stage, *, asks: bool = True, meanwhile: int = 0, queue: str = "", times: int = 1) -> None:
-    """A publisher is blocked; another one publishes as well; then the alarm is over, and both are answered. So often."""
+    """A publisher is blocked; another one publishes as well; then the alarm is over, and both are answered."""
     if stage.around.alarm is None:
         return
     queue = queue or stage.queue()

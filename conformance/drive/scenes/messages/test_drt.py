@@ -32,8 +32,8 @@ def requester(stage: Stage, connection: RawConnection | None = None, tag: str | 
 
 
 def address_of(stage: Stage, channel: Channel, way: str = "") -> str:
-    """Lets it ask for something, in this way; the address that its request carries. Older messages of the queue are taken
-    too."""
+    """Lets it ask for something, in this way; the address that its request carries. Older messages of the queue are
+    taken too."""
     queue, server = stage.queue(), stage.channel()
     exchange, key = (stage.exchange(queue), "any") if way == "exchange" else ("", queue)
     if way == "transaction":

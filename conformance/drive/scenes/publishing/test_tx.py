@@ -114,8 +114,8 @@ def none_there(stage: Stage, queue: str) -> None:
 
 @rule("TX-005")
 def test_a_rollback_undoes_publishes(stage: Stage) -> None:
-    """Publishes are rolled back, alone and beside an acknowledgement; the commit after it brings only what is new. And a
-    body of several frames is rolled back."""
+    """Publishes are rolled back, alone and beside an acknowledgement; the commit after it brings only what is new. And
+    a body of several frames is rolled back."""
     queue, other = stage.queue(), stocked(stage, 1)
     channel = transactional(stage)
     stage.fetch(channel, other)
@@ -140,8 +140,8 @@ def test_a_rollback_undoes_publishes(stage: Stage) -> None:
 @rule("TX-006")
 @pytest.mark.parametrize("end", ENDS)
 def test_the_next_transaction(stage: Stage, end: str) -> None:
-    """A transaction ends, with a publish and an acknowledgement in it, and nothing of it is left to the next one; what is
-    published after it is not there before the next commit, and is there then."""
+    """A transaction ends, with a publish and an acknowledgement in it, and nothing of it is left to the next one; what
+    is published after it is not there before the next commit, and is there then."""
     queue, other = stage.queue(), stocked(stage, 2)
     channel = transactional(stage)
     for _ in range(2):

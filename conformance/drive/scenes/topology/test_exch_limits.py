@@ -53,8 +53,8 @@ def test_several_exchanges(stage: Stage) -> None:
 
 @rule("EXCH-022", queue_types=CLASSIC)
 def test_unused_exchanges_are_deleted(stage: Stage) -> None:
-    """Never bound; bound until now; bound to a queue that was deleted. To one another leads, and one is the alternate of
-    another: from neither anything leads on."""
+    """Never bound; bound until now; bound to a queue that was deleted. To one another leads, and one is the alternate
+    of another: from neither anything leads on."""
     fresh, left, orphan, queue, other = declared(stage), declared(stage), declared(stage), stage.queue(), stage.queue()
     stage.bind(queue, left, "key")
     stage.unbind(queue, left, "key")

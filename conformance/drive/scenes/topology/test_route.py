@@ -94,8 +94,8 @@ def test_a_star_is_one_word(stage: Stage) -> None:
 
 @rule("ROUTE-005", queue_types=CLASSIC)
 def test_a_hash_is_any_number_of_words(stage: Stage) -> None:
-    """At the beginning, in the middle, at the end, alone, twice, beside a star; and as a part of a word. And before words
-    that come several times, of which the last ones are meant."""
+    """At the beginning, in the middle, at the end, alone, twice, beside a star; and as a part of a word. And before
+    words that come several times, of which the last ones are meant."""
     channel, exchange = spread(stage, "topic", ("#", "a.#", "#.c", "a.#.c", "#.b.#", "*.#", "#.#", "a.#.b.#.c", "a#"))
     publish(channel, exchange, "a", "a.c", "a.b.c", "a.x.b.y.c", "b", "c", "", "a.b", "b.c.d", "a#", "x.y.z", "c.a")
     stage.quiesce()
