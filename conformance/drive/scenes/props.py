@@ -12,7 +12,7 @@ from conformance.drive.stage import NotOffered, SceneOver, Stage
 
 BAD_TAG = 99
 """A tag that no scene is ever delivered."""
-TO_BE_SURE, STEP = 0.1, 0.3
+TO_BE_SURE, STEP = 0.1, 0.2
 """Seconds: more than is needed, and between two things that happen meanwhile."""
 FILLING = 60
 """This many publishes are tried on a full queue until it says so: a quorum queue's channel learns of it late."""
@@ -59,6 +59,8 @@ def patiently(stage: Stage, look: Callable[[], None], meanwhile: Callable[[], No
     while meanwhile is not None and stage.recorder.now() + STEP * SECOND < until:
         meanwhile()
         wait(stage, STEP)
+    if meanwhile is not None:
+        meanwhile()
     wait(stage, max(0.0, (until - stage.recorder.now()) / SECOND))
     look()
 

@@ -63,18 +63,23 @@ def test_the_highest_is_served(stage: Stage, ranks: Sequence[int | None]) -> Non
     for cancels in (True, False):
         (leaving,) = consumers(stage, queue, (300,))
         spread(stage, queue, 2, [*among, leaving])
-        tags = leaving.unacked
-        if cancels and stage.cancels:
-            for tag in stage.view_of(leaving).consumers if stage.view_of(leaving) else ():
-                leaving.cancel(tag)
-            stage.quiesce()
-            for one in tags:
-                leaving.reject(one)
-            stage.barrier(leaving)
-        else:
-            leaving.close()
-            stage.quiesce()
+        _leaves(stage, leaving, cancels=cancels and stage.cancels)
         spread(stage, queue, 2, among)
+
+
+def _leaves(stage: Stage, channel: Channel, *, cancels: bool) -> None:
+    """With what it holds, which it gives back first if it is only cancelled."""
+    view, held = stage.view_of(channel), channel.unacked
+    if not cancels or view is None:
+        channel.close()
+        stage.quiesce()
+        return
+    for tag in list(view.consumers):
+        channel.cancel(tag)
+    stage.quiesce()
+    for one in held:
+        channel.reject(one)
+    stage.barrier(channel)
 
 
 @rule("CPRIO-002", queue_types=("classic",))
