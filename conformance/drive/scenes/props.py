@@ -12,8 +12,8 @@ from conformance.drive.stage import NotOffered, SceneOver, Stage
 
 BAD_TAG = 99
 """A tag that no scene is ever delivered."""
-TO_BE_SURE = 0.1
-"""Seconds."""
+TO_BE_SURE, STEP = 0.1, 0.2
+"""Seconds: more than is needed, and between two things that happen meanwhile."""
 FILLING = 60
 """This many publishes are tried on a full queue until it says so: a quorum queue's channel learns of it late."""
 
@@ -48,14 +48,21 @@ def filled(stage: Stage, channel: Channel) -> str:
     return queue
 
 
-def patiently(stage: Stage, look: Callable[[], None]) -> None:
+def patiently(stage: Stage, look: Callable[[], None], meanwhile: Callable[[], None] | None = None) -> None:
     """Looks, and once more where something is late: what no text says how soon it comes is missed only after a while
-    that no broker needs."""
+    that no broker needs. Until then something may go on happening `meanwhile`."""
     look()
     ahead = (stage.judge.late() - stage.recorder.now()) / SECOND
-    if ahead > 0:
-        wait(stage, ahead + TO_BE_SURE)
-        look()
+    if ahead <= 0:
+        return
+    until = stage.judge.late() + TO_BE_SURE * SECOND
+    while meanwhile is not None and stage.recorder.now() + STEP * SECOND < until:
+        meanwhile()
+        wait(stage, STEP)
+    if meanwhile is not None:
+        meanwhile()
+    wait(stage, max(0.0, (until - stage.recorder.now()) / SECOND))
+    look()
 
 
 def large(channel: Channel) -> bytes:

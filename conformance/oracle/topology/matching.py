@@ -6,7 +6,7 @@ PDF 3.1.3; RabbitMQ's guide on exchanges for `all-with-x` and `any-with-x`.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from conformance.oracle.topology.state import Terms
@@ -98,22 +98,45 @@ def match_headers(terms: Terms, message: Message) -> bool | None:
 
 
 def _hit(terms: Terms, message: Message, name: str) -> bool | None:
-    """The same value of the same type. A value of no type only asks for presence. Numbers of different types, values
-    that only their types tell apart, as a number from a timestamp, and what tables and lists hold, are compared
-    differently from broker to broker."""
+    """The same value of the same type. A value of no type only asks for presence."""
     if name not in message.headers:
         return False
-    value, other = terms.arguments[name], message.headers[name]
+    value = terms.arguments[name]
     if value is None:
         return True
-    if isinstance(value, (dict, list)) or isinstance(other, (dict, list)):
+    return equal(value, message.headers[name], terms.types.get(name), message.types.get(name))
+
+
+DECIMAL = "D"
+"""The letter of numbers that are texts here."""
+
+
+def equal(value: Any, other: Any, kind: Any, other_kind: Any) -> bool | None:
+    """Are they the same, of these types? Equal numbers of different types, and values that only their types tell apart,
+    as a number from a timestamp, are compared differently from broker to broker. Tables and lists are the same if all
+    that they hold is; but the fields of a table have an order, which brokers may compare and nobody here knows."""
+    if isinstance(value, dict) and isinstance(other, dict):
+        if value.keys() != other.keys():
+            return False
+        kinds = [one if isinstance(one, dict) else {} for one in (kind, other_kind)]
+        found = [equal(value[name], other[name], *(one.get(name) for one in kinds)) for name in value]
+        return _all([*found, None] if len(value) > 1 else found)
+    if isinstance(value, list) and isinstance(other, list):
+        if len(value) != len(other):
+            return False
+        lists = [one if isinstance(one, list) else [None] * len(value) for one in (kind, other_kind)]
+        return _all([equal(*four) for four in zip(value, other, *lists, strict=True)])
+    if kind != other_kind and DECIMAL in (kind, other_kind):
         return None
-    if type(value) is not type(other):
-        return None if {type(value), type(other)} <= {int, float} else False
     if value != other:
         return False
-    letter, found = terms.types.get(name), message.types.get(name)
-    return None if letter and found and letter != found else True
+    if type(value) is not type(other):
+        return None if {type(value), type(other)} <= {int, float} else False
+    return None if kind and other_kind and kind != other_kind else True
+
+
+def _all(found: Sequence[bool | None]) -> bool | None:
+    return False if False in found else None if None in found else True
 
 
 MATCHERS: Mapping[str, Matcher] = {

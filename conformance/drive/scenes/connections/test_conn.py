@@ -27,6 +27,7 @@ from conformance.drive.drivers.raw import RawConnection
 from conformance.drive.scenes.marks import QueueType, rule
 from conformance.drive.scenes.props import stocked
 from conformance.drive.stage import Stage
+from conformance.history.events import HEARTBEAT, TO_CLIENT
 
 CLASSIC: tuple[QueueType, ...] = ("classic",)
 FRAME_MIN, SMALL = 4096, 8192
@@ -239,19 +240,30 @@ def test_closes_of_a_connection_that_cross(stage: Stage) -> None:
 
 @rule("CONN-022", "CONN-023", "CONN-024", queue_types=CLASSIC)
 def test_heartbeats(stage: Stage) -> None:
-    """One client sends nothing else, one sends everything else, and one wants none."""
-    beating, talking = (stage.connect(name, heartbeat=1) for name in ("beating", "talking"))
-    beating.mute = talking.mute = True
+    """One client sends nothing else, one sends everything else, and one wants none. One sends what needs no answer."""
+    beating, talking, telling = (stage.connect(name, heartbeat=1) for name in ("beating", "talking", "telling"))
+    beating.mute = talking.mute = telling.mute = True
+    queue, teller = stage.queue(), stage.channel(connection=telling)
     quiet, channel = stage.channel(), stage.channel(connection=talking)
     for _ in range(14):
         if beating.alive:
             beating.send(codec.Heartbeat().encode())
+        if telling.alive:
+            teller.publish(queue)
         wait(stage, 0.25)
         stage.barrier(channel)
+    if telling.alive and not _beats(stage, telling.name):
+        stage.waiter.comes_late("heartbeats", lambda: _beats(stage, telling.name), 3.5, connection=telling.name)
+    stage.barrier(teller)
     if beating.alive:
         beating.mute = False
         stage.waiter.beats(beating, 3.0)
     stage.barrier(quiet)
+
+
+def _beats(stage: Stage, name: str) -> bool:
+    """Has the broker sent a heartbeat there?"""
+    return any(one.kind == HEARTBEAT and one.direction == TO_CLIENT for one in stage.events if one.connection == name)
 
 
 @rule("CONN-014", queue_types=CLASSIC, last=True)

@@ -280,10 +280,25 @@ def _beside_namesake(stage: Stage, settle: str) -> None:
     stage.quiesce()
 
 
+def _in_one_write(stage: Stage) -> None:
+    for no_wait in (False, True):
+        queue, channel = stage.queue(), stage.channel()
+        tag = channel.consume(queue)
+        stage.quiesce()
+        with stage.batch():
+            channel.cancel(tag, no_wait=no_wait)
+            channel.consume(queue, tag=tag)
+        stage.quiesce()
+        restock(stage, queue, 2)
+        stage.barrier(channel)
+
+
 @rule("CAN-013", last=True)
 def test_a_tag_is_used_again(stage: Stage) -> None:
     """After cancel-ok on the same queue and on another, after a notification, and after a cancel without answer; and
-    while the consumer before it still holds deliveries of the queue."""
+    while the consumer before it still holds deliveries of the queue. And in one write with the cancel, with an answer
+    and without."""
+    _in_one_write(stage)
     first, second = stocked(stage, 2), stocked(stage, 2)
     channel = stage.channel()
     tag = channel.consume(first)

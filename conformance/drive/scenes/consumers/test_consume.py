@@ -80,10 +80,10 @@ def test_sixteen_consumers(stage: Stage) -> None:
 @pytest.mark.parametrize("how", ["cancel", "quiet cancel", "close", "connection"])
 def test_an_exclusive_consumer_ends(stage: Stage, how: str) -> None:
     """It is cancelled, with an answer or without, or its channel closed, or its connection; then another is exclusive,
-    and after that there are two."""
+    and after that there are two. Each holds what has come to it meanwhile."""
     if "cancel" in how:
         stage.require("basic.cancel")
-    queue = stage.queue()
+    queue = stocked(stage, 1)
     for exclusive in (True, True, False):
         channel = elsewhere(stage) if how == "connection" else stage.channel()
         tag = channel.consume(queue, exclusive=exclusive)
@@ -97,6 +97,7 @@ def test_an_exclusive_consumer_ends(stage: Stage, how: str) -> None:
         elif exclusive:
             channel.close()
         stage.quiesce()
+        restock(stage, queue, 1)
     stage.channel().consume(queue)
     stage.quiesce()
 

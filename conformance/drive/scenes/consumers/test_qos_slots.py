@@ -19,7 +19,8 @@ from conformance.drive.stage import NotOffered, Stage
 
 @rule("QOS-010")
 def test_settling_any_delivery_frees_a_slot(stage: Stage) -> None:
-    """A full window of 4; one by one the third, the second, the last and the oldest are settled, in every way."""
+    """A full window of 4; one by one the third, the second, the last and the oldest are settled, in every way. And of a
+    channel's limit, where its consumers have others, or their queue is deleted."""
     channel = limited(stage, stocked(stage, 12), 4)
     ways: tuple[Callable[[], None], ...] = (
         lambda: channel.ack(3),
@@ -33,6 +34,21 @@ def test_settling_any_delivery_frees_a_slot(stage: Stage) -> None:
     stage.barrier(channel)
     if shares(stage):
         _for_the_other(stage)
+        _of_a_queue_that_is_gone(stage)
+
+
+def _of_a_queue_that_is_gone(stage: Stage) -> None:
+    """Under a channel's limit all is held that a queue had which is deleted then; the settled make room for others."""
+    gone = stocked(stage, 2)
+    channel = limited(stage, gone, 2, shared=True)
+    channel.consume(stocked(stage, 4))
+    stage.quiesce()
+    stage.backstage(gone).delete(gone)
+    stage.quiesce()
+    for tag in channel.unacked:
+        channel.ack(tag)
+        stage.quiesce()
+    stage.barrier(channel)
 
 
 def _for_the_other(stage: Stage) -> None:

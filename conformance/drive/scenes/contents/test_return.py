@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from codec import values
+from conformance.drive.channel import Channel
 from conformance.drive.scenes.contents.test_content import every_property
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import large
@@ -12,7 +13,7 @@ from conformance.drive.stage import Stage
 @rule("RETURN-001", queue_types=("classic",))
 def test_returns_without_confirms(stage: Stage) -> None:
     """Bodies of all sizes, some with headers, on a channel without confirms, by exchanges of every type and by the one
-    without a name; then it is closed."""
+    without a name; then it is closed. Some went well before: then their queue was unbound, or deleted."""
     exchange, channel = stage.exchange(), stage.channel()
     for kind in ("direct", "topic", "headers"):
         if kind == "direct" or stage.offers(f"{kind} exchange"):
@@ -21,9 +22,24 @@ def test_returns_without_confirms(stage: Stage) -> None:
     for body in (b"", b"one", bytes(5000)):
         channel.publish("key", exchange=exchange, mandatory=True, body=body)
         channel.publish("key", exchange=exchange, mandatory=True, body=body, properties={"headers": []})
+    _no_longer(stage, channel)
     stage.barrier(channel)
     channel.close()
     stage.quiesce()
+
+
+def _no_longer(stage: Stage, channel: Channel) -> None:
+    queue = stage.queue()
+    exchange = stage.exchange(queue, kind="direct", key="key")
+    for turn in ("found", "unbound", "deleted"):
+        if turn == "unbound":
+            stage.unbind(queue, exchange, "key")
+        elif turn == "deleted":
+            stage.backstage(queue).delete(queue)
+            stage.quiesce()
+        channel.publish("key", exchange=exchange, mandatory=True)
+        channel.publish(queue, mandatory=True)
+        stage.barrier(channel)
 
 
 @rule("RETURN-002", queue_types=("classic",))

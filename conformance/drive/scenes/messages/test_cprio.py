@@ -45,7 +45,7 @@ def spread(stage: Stage, queue: str, count: int, among: Sequence[Channel]) -> No
 )
 def test_the_highest_is_served(stage: Stage, ranks: Sequence[int | None]) -> None:
     """All have room for everything. The consumer without a priority starts last. Others become full, and have room
-    again."""
+    again, also by giving back what they hold. And one more comes and leaves, by a cancel or with its channel."""
     queue = stage.queue()
     among = consumers(stage, queue, ranks)
     for count in (1, 5):
@@ -58,6 +58,28 @@ def test_the_highest_is_served(stage: Stage, ranks: Sequence[int | None]) -> Non
         stage.barrier(channel)
     for _ in (*among, 1):
         spread(stage, queue, 1, among)
+    queue = stage.queue()
+    among = consumers(stage, queue, ranks)
+    for cancels in (True, False):
+        (leaving,) = consumers(stage, queue, (300,))
+        spread(stage, queue, 2, [*among, leaving])
+        _leaves(stage, leaving, cancels=cancels and stage.cancels)
+        spread(stage, queue, 2, among)
+
+
+def _leaves(stage: Stage, channel: Channel, *, cancels: bool) -> None:
+    """With what it holds, which it gives back first if it is only cancelled."""
+    view, held = stage.view_of(channel), channel.unacked
+    if not cancels or view is None:
+        channel.close()
+        stage.quiesce()
+        return
+    for tag in list(view.consumers):
+        channel.cancel(tag)
+    stage.quiesce()
+    for one in held:
+        channel.reject(one)
+    stage.barrier(channel)
 
 
 @rule("CPRIO-002", queue_types=("classic",))

@@ -14,7 +14,7 @@ from codec import values
 from conformance.drive.around import wait
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import confirming, patiently
+from conformance.drive.scenes.props import confirming, large, patiently
 from conformance.drive.scenes.requeueing.test_rq import ODD
 from conformance.drive.stage import Stage
 
@@ -66,7 +66,8 @@ def _sent(stage: Stage, queue: str, count: int = 1, **properties: object) -> Cha
 @rule("DLX-001")
 def test_rejected(stage: Stage) -> None:
     """By reject and by nack; the other message of the queue stays. And where it came as a dead letter, or its publisher
-    has given it a header that is called like the record of deaths. And in a transaction that is committed."""
+    has given it a header that is called like the record of deaths. And in a transaction that is committed. Bodies of
+    several frames are given up, too."""
     grave = stage.queue()
     queue, holder = stage.queue(_to(grave)), stage.channel()
     _sent(stage, queue, 3)
@@ -83,9 +84,18 @@ def test_rejected(stage: Stage) -> None:
         _reject(stage, holder, marked)
     if stage.offers("tx.select"):
         _committed(stage, stage.queue(_to(grave)))
+    _large(stage, stage.queue(_to(grave)))
     wait(stage, ARRIVED)
-    _look(stage, grave, gets=7)
+    _look(stage, grave, gets=9)
     _look(stage, last)
+
+
+def _large(stage: Stage, queue: str) -> None:
+    channel, holder = confirming(stage), stage.channel()
+    for body in (bytes(5000), large(channel)):
+        channel.publish(queue, body=body)
+        stage.confirmed(channel)
+        _reject(stage, holder, queue)
 
 
 def _committed(stage: Stage, queue: str) -> None:
@@ -101,11 +111,12 @@ def _committed(stage: Stage, queue: str) -> None:
 
 @rule("DLX-002")
 def test_expired(stage: Stage) -> None:
-    """By its own time, and by that of the queue; several at once. One of each has properties of all kinds. And behind
-    one that lived on until it was taken."""
+    """By its own time, and by that of the queue; several at once, and one after the other has gone. One of each has
+    properties of all kinds. And behind one that lived on until it was taken."""
     if not _expires(stage):
         return
     graves = stage.queue(), stage.queue(), stage.queue()
+    again = stage.queue(_to(graves[0])), stage.queue(_to(graves[1], x_message_ttl=SHORT))
     own, shared = stage.queue(_to(graves[0])), stage.queue(_to(graves[1], x_message_ttl=SHORT))
     mixed, taker = stage.queue(_to(graves[2])), stage.channel()
     kinds: Sequence[tuple[int, dict[str, Any]]] = ((2, {}), (1, ODD))
@@ -118,8 +129,11 @@ def test_expired(stage: Stage) -> None:
     if tag is not None:
         taker.ack(tag)
     stage.barrier(taker)
-    wait(stage, ARRIVED + 4 * SHORT / 1000)
-    _look(stage, *graves, gets=4)
+    for _ in "12":
+        _sent(stage, again[0], expiration=str(SHORT))
+        _sent(stage, again[1])
+        wait(stage, ARRIVED + 4 * SHORT / 1000)
+    _look(stage, *graves, gets=6)
 
 
 @rule("DLX-003")
@@ -217,13 +231,30 @@ def _rounds(stage: Stage, turns: int, *, last: float = TURN) -> None:
 
 
 @rule("DLX-006")
-@pytest.mark.parametrize("how", ["by turns", "in a row", "given back"])
+@pytest.mark.parametrize("how", ["by turns", "in a row", "given back", "in one queue"])
 def test_death_upon_death(stage: Stage, how: str) -> None:
-    """In two queues, by turns; or in four, one after the other, in which it is given back before."""
-    if how != "by turns":
+    """In two queues, by turns; or in four, one after the other, in which it is given back before; or in one, each time
+    for another reason."""
+    if how == "in one queue":
+        _each_reason(stage)
+    elif how != "by turns":
         _row(stage, give_back=how == "given back")
     elif _expires(stage):
         _rounds(stage, TURNS)
+
+
+def _each_reason(stage: Stage) -> None:
+    """It is pushed out and rejected elsewhere, so that it comes back; then it is rejected here."""
+    other, holder = stage.recorder.private_name(), stage.channel()
+    home = stage.queue(_to(other, x_max_length=1))
+    stage.queue(_to(home), name=other)
+    _sent(stage, home, 2)
+    wait(stage, ARRIVED)
+    stage.get(holder, home, no_ack=True)
+    for queue in (other, home):
+        _reject(stage, holder, queue)
+        wait(stage, ARRIVED)
+    _look(stage, other, home)
 
 
 def _row(stage: Stage, *, give_back: bool) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from conformance.drive.channel import Channel
 from conformance.drive.drivers.raw import RawConnection
+from conformance.drive.scenes.contents.test_content import every_property
 from conformance.drive.scenes.marks import QueueType, rule
 from conformance.drive.scenes.props import confirming, large
 from conformance.drive.stage import Stage
@@ -16,6 +17,7 @@ from conformance.drive.stage import Stage
 REPLIES = "amq.rabbitmq.reply-to"
 ASKING = {"reply_to": REPLIES}
 CLASSIC: tuple[QueueType, ...] = ("classic",)
+WAYS = "", "exchange", "large", "all properties", "mandatory", "transaction"
 LONG = "t" * 255
 """As long as the tag of a consumer may be."""
 
@@ -29,10 +31,18 @@ def requester(stage: Stage, connection: RawConnection | None = None, tag: str | 
     return channel, tag
 
 
-def address_of(stage: Stage, channel: Channel) -> str:
-    """Lets it ask for something; the address that its request carries. Older messages of the queue are taken too."""
+def address_of(stage: Stage, channel: Channel, way: str = "") -> str:
+    """Lets it ask for something, in this way; the address that its request carries. Older messages of the queue are
+    taken too."""
     queue, server = stage.queue(), stage.channel()
-    (request,) = channel.publish(queue, properties=ASKING)
+    exchange, key = (stage.exchange(queue), "any") if way == "exchange" else ("", queue)
+    if way == "transaction":
+        channel.tx_select()
+    body = large(channel) if way == "large" else None
+    about = {**every_property(stage.target.user), **ASKING} if way == "all properties" else ASKING
+    (request,) = channel.publish(key, exchange=exchange, properties=about, mandatory=way == "mandatory", body=body)
+    if way == "transaction":
+        channel.tx_commit()
     stage.barrier(channel)
     seen = len(stage.events)
     while not (taken := [one for one in stage.events[seen:] if one.message == request]):
@@ -93,17 +103,20 @@ def test_a_request_without_requester(stage: Stage, beside: bool) -> None:
 @rule("DRT-004", queue_types=CLASSIC)
 @pytest.mark.parametrize("tag", [None, "alike", LONG], ids=["own", "alike", "long"])
 def test_addresses(stage: Stage, tag: str | None) -> None:
-    """Two requesters of two connections, with tags of their own, or both with the same one."""
+    """Two requesters of two connections, with tags of their own, or both with the same one. They ask by name and by an
+    exchange, with much to say, so that it may come back, and in a transaction."""
     for connection in (None, stage.connect("other")):
         channel, _ = requester(stage, connection, tag)
-        address_of(stage, channel)
+        for way in WAYS if tag is None else ("",):
+            if way != "transaction" or stage.offers("tx.select"):
+                address_of(stage, channel, way)
 
 
 @rule("DRT-005", queue_types=CLASSIC)
 @pytest.mark.parametrize("committed", [False, True], ids=["at once", "committed"])
 def test_replies_come(stage: Stage, committed: bool) -> None:
-    """From the same channel, from another one, and from another connection; of all sizes, and in a transaction. Each
-    twice: one may be lost."""
+    """From the same channel, from another one, and from another connection; of all sizes, with all properties, and in a
+    transaction. Each twice: one may be lost."""
     channel, _ = requester(stage)
     address = address_of(stage, channel)
     if committed:
@@ -115,7 +128,8 @@ def test_replies_come(stage: Stage, committed: bool) -> None:
             stage.barrier(by)
             stage.barrier(channel)
     by = confirming(stage)
-    for about in ({"body": b""}, {"body": large(by)}, {"persistent": True}):
+    every = every_property(stage.target.user)
+    for about in ({"body": b""}, {"body": large(by)}, {"persistent": True}, {"properties": every}):
         for _ in range(2):
             reply(stage, by, address, channel, **about)
             stage.barrier(channel)

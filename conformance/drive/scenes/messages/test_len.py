@@ -16,8 +16,8 @@ MOST, OCTETS, OVERFLOW, LEVELS = "x-max-length", "x-max-length-bytes", "x-overfl
 REFUSE = "reject-publish"
 LARGE = ((1 << 16) + 9,) * 3
 THREE, BODY = b"abc", b"body"
-ARRIVED = 1.3
-"""Seconds after which a dead letter has certainly come."""
+SHORT, ARRIVED = "100", 1.3
+"""Milliseconds of an expiration, and seconds after which that is over, and a dead letter has certainly come."""
 
 
 def filled(stage: Stage, limits: dict[str, int | str], sizes: Sequence[int], held: int = 0) -> None:
@@ -74,20 +74,29 @@ def test_the_newest_are_there(stage: Stage, how: str | None) -> None:
 
 @rule("LEN-003", queue_types=("classic",))
 def test_a_full_queue_is_full(stage: Stage) -> None:
-    """As many as it may hold, one more, and some more, in bodies of all sizes. Then one that has been purged, where
-    messages count, and where their octets do."""
+    """As many as it may hold, one more, and some more, in bodies of all sizes. Then one that has been purged, or whose
+    messages have expired, where messages count, and where their octets do."""
     for count in (8, 9, 30):
         filled(stage, {MOST: 8}, [10 + 7 * (number % 5) for number in range(count)])
     publisher, taker = confirming(stage), stage.channel()
     for limit, most in ((MOST, 4), (OCTETS, 4 * len(BODY))):
         queue = stage.queue({limit: most}) if stage.offers(limit) else ""
-        for purged in (True, False) if queue else ():
-            publisher.publish(queue, 5, body=BODY)
+        for gone in ("purged", "", "expired", "") if queue else ():
+            if gone == "expired" and not _expires(stage):
+                break
+            about = {"expiration": SHORT} if gone == "expired" else {}
+            publisher.publish(queue, 5, body=BODY, properties=about)
             stage.confirmed(publisher)
-            if purged:
+            if gone == "purged":
                 taker.purge(queue)
                 stage.quiesce()
+            elif gone == "expired":
+                wait(stage, ARRIVED)
             emptied(stage, taker, queue, 5)
+
+
+def _expires(stage: Stage) -> bool:
+    return stage.profile.queue(stage.queue_type).messages_expire and stage.offers("expiration")
 
 
 @rule("LEN-004", queue_types=("classic",))

@@ -24,6 +24,14 @@ HIGH = 100
 """A priority above those of policies that the broker may have had before; LavinMQ knows them up to 127."""
 SHORT, SOON, HOUR = 200, 0.5, 3_600_000
 """Milliseconds, seconds, and milliseconds again."""
+ARGUMENTS: Mapping[str, object] = {
+    "x-max-priority": 3,
+    "x-single-active-consumer": True,
+    "x-message-ttl": HOUR,
+    "x-expires": HOUR,
+    "x-overflow": DROP,
+}
+"""What a queue may have beside a limit."""
 GONE, LEASE = 2.3 + HEEDED, 3_000
 """Seconds after which what nobody uses for `SHORT` is gone; milliseconds that outlast two changes."""
 MANY = 12
@@ -109,14 +117,21 @@ class PolicyTrial:
 
 @rule("POLICY-001", queue_types=CLASSIC)
 def test_queues_that_are_there(stage: Stage) -> None:
-    """They take all that comes; then a policy limits each of them."""
-    trials = {most: PolicyTrial(stage, stage.queue()) for most in (0, 1, 5)}
-    for most, trial in trials.items():
+    """They take all that comes; then a policy limits each of them. Some have other properties, and arguments that say
+    nothing of lengths."""
+    trials = [(most, PolicyTrial(stage, stage.queue())) for most in (0, 1, 5)]
+    trials += [(3, PolicyTrial(stage, queue)) for queue in _of_all_kinds(stage)]
+    for most, trial in trials:
         trial.keeps(7)
         put(stage, only(trial.queue), {MOST: most})
     heeded(stage)
-    for most, trial in trials.items():
+    for most, trial in trials:
         trial.keeps(most + 1, 2 * most + 3)
+
+
+def _of_all_kinds(stage: Stage) -> list[str]:
+    given = [{name: value} for name, value in ARGUMENTS.items() if stage.offers(name)]
+    return [*map(stage.queue, given), stage.queue(exclusive=True), stage.queue(auto_delete=True)]
 
 
 @rule("POLICY-002", queue_types=CLASSIC)
@@ -294,25 +309,42 @@ def look(stage: Stage, *queues: str) -> None:
 
 @rule("POLICY-012")
 def test_a_policy_says_where_dead_letters_go(stage: Stage) -> None:
-    """By the default exchange with another key, and by an exchange of its own."""
+    """By the default exchange with another key, and by an exchange of its own. Then by that alone, and then nowhere."""
     grave, queue, other = stage.queue(), stage.queue(), stage.queue()
     exchange = stage.exchange(grave)
-    put(stage, only(queue), {"dead-letter-exchange": "", "dead-letter-routing-key": grave})
+    name = put(stage, only(queue), {"dead-letter-exchange": "", "dead-letter-routing-key": grave})
     put(stage, only(other), {"dead-letter-exchange": exchange})
     heeded(stage)
     dies(stage, queue, other)
     look(stage, grave)
+    put(stage, only(queue), {"dead-letter-exchange": stage.exchange(other)}, name)
+    heeded(stage)
+    dies(stage, queue)
+    look(stage, other, grave)
+    stage.around.unrule(stage, name)
+    heeded(stage)
+    dies(stage, queue)
+    look(stage, other, grave)
 
 
 @rule("POLICY-013", queue_types=CLASSIC)
 def test_an_alternate_exchange(stage: Stage) -> None:
-    """Nothing is bound to the exchange."""
+    """Nothing is bound to the exchange. Then it has another alternate, and then none."""
     queue = stage.queue()
     alternate, exchange = stage.exchange(queue), stage.exchange(kind="direct")
-    put(stage, only(exchange), {"alternate-exchange": alternate}, apply_to="exchanges")
+    name = put(stage, only(exchange), {"alternate-exchange": alternate}, apply_to="exchanges")
     heeded(stage)
     strays(stage, exchange)
     look(stage, queue)
+    other = stage.queue()
+    put(stage, only(exchange), {"alternate-exchange": stage.exchange(other)}, name, apply_to="exchanges")
+    heeded(stage)
+    strays(stage, exchange)
+    look(stage, queue, other)
+    stage.around.unrule(stage, name)
+    heeded(stage)
+    strays(stage, exchange)
+    look(stage, queue, other)
 
 
 def strays(stage: Stage, exchange: str) -> None:

@@ -2,47 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pytest
 
+from conformance.drive.around import wait
+from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import confirming, outstanding
 from conformance.drive.stage import Stage
 
 LEVELS = "x-max-priority"
+ARRIVED = 1.3
+"""Seconds after which a dead letter has certainly come."""
 HIGHEST, HIGH = 255, (9, 10, 127, 15, 255, 128, 16, 254)
 
 
-def ranked(stage: Stage, queue: str, priorities: Iterable[int | None]) -> None:
+def ranked(stage: Stage, queue: str, priorities: Iterable[int | None], exchange: str = "") -> None:
     """Publishes a message of each priority, and waits until all are in the queue."""
     publisher = confirming(stage)
     for priority in priorities:
-        publisher.publish(queue, properties={} if priority is None else {"priority": priority})
+        properties = {} if priority is None else {"priority": priority}
+        publisher.publish(queue, properties=properties, exchange=exchange)
     stage.confirmed(publisher)
     stage.barrier(publisher)
 
 
-def drained(stage: Stage, queue: str, count: int) -> None:
+def drained(stage: Stage, queue: str, count: int, by: Channel | None = None) -> None:
     """Gets them one by one, and once more."""
-    channel = stage.channel()
+    channel = by or stage.channel()
     stage.fetch(channel, queue, count, no_ack=True)
     stage.get(channel, queue, no_ack=True)
 
 
 @rule("PRIO-001", queue_types=("classic",))
-@pytest.mark.parametrize("how", ["get", "consume"])
+@pytest.mark.parametrize("how", ["get", "consume", "commit", "dead letters", "exchange"])
 def test_the_highest_first(stage: Stage, how: str) -> None:
     """Eight messages of six priorities, or of the highest ones that can be said, got one by one, or by a consumer that
-    starts later."""
+    starts later. They may come in a transaction, as dead letters, or by an exchange."""
+    if how == "commit":
+        stage.require("tx.select")
+    elif how == "dead letters":
+        stage.require("x-dead-letter-exchange", "x-dead-letter-routing-key")
     for levels, priorities in ((5, (1, 3, None, 5, 0, 4, 3, 2)), (HIGHEST, HIGH)):
         queue = stage.queue({LEVELS: levels})
-        ranked(stage, queue, priorities)
-        if how == "get":
-            drained(stage, queue, len(priorities))
+        publisher = _ranked_by(stage, how, queue, priorities)
+        if how != "consume":
+            drained(stage, queue, len(priorities), publisher)
         else:
             stage.channel().consume(queue, no_ack=True)
             stage.quiesce()
+
+
+def _ranked_by(stage: Stage, how: str, queue: str, priorities: Sequence[int | None]) -> Channel | None:
+    """They come to the queue in this way; the channel that is to get them, if it is to be that of their publisher."""
+    if how == "commit":
+        publisher = stage.channel()
+        publisher.tx_select()
+        for priority in priorities:
+            publisher.publish(queue, properties={} if priority is None else {"priority": priority})
+        publisher.tx_commit()
+        stage.quiesce()
+        return publisher
+    if how == "dead letters":
+        dying, holder = stage.queue({"x-dead-letter-exchange": "", "x-dead-letter-routing-key": queue}), stage.channel()
+        ranked(stage, dying, priorities)
+        for tag in stage.fetch(holder, dying, len(priorities)):
+            holder.reject(tag, requeue=False)
+        stage.barrier(holder)
+        wait(stage, ARRIVED)
+    elif how == "exchange":
+        ranked(stage, "", priorities, stage.exchange(queue))
+    else:
+        ranked(stage, queue, priorities)
+    return None
 
 
 @rule("PRIO-002", queue_types=("classic",))

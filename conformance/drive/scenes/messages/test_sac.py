@@ -43,7 +43,7 @@ def active(stage: Stage, consumers: list[tuple[Channel, str]]) -> tuple[Channel,
 @pytest.mark.parametrize("rank", [0, 5])
 def test_one_of_three_is_served(stage: Stage, rank: int) -> None:
     """Messages come one after the other, and are acknowledged; one of the three joins after the first of them, and may
-    outrank the others. One that waits leaves before the last."""
+    outrank the others. One that waits leaves before the last. Then all acknowledge nothing."""
     ranked = {"x-priority": rank} if rank and stage.offers("x-priority") else None
     queue = stage.queue(SINGLE)
     consumers = waiting(stage, queue, 2)
@@ -61,6 +61,12 @@ def test_one_of_three_is_served(stage: Stage, rank: int) -> None:
         served, _ = active(stage, consumers)
         served.ack(outstanding(served)[-1], multiple=True)
         stage.barrier(served)
+    queue = stage.queue(SINGLE)
+    for _ in "123":
+        stage.channel().consume(queue, no_ack=True)
+        stage.quiesce()
+    for count in (1, 3):
+        restock(stage, queue, count)
 
 
 @rule("SAC-002")

@@ -26,8 +26,8 @@ AGES = (1 << 16) + 9, (1 << 31) + 9, (1 << 32) + 9
 """Milliseconds: a minute and more, four weeks and more, and seven."""
 SHORTLY, LEASE = 1.2, 600
 """Seconds after which a queue does not count what has expired; milliseconds of an x-expires."""
-UNUSED, PART = 2.8, 0.3
-"""Seconds after which such a queue is certainly gone, or certainly not."""
+UNUSED, PART, FED = 2.8, 0.3, 14
+"""Seconds after which such a queue is certainly gone, or certainly not; so many messages may come to it meanwhile."""
 TTL, LEVELS = "x-message-ttl", "x-max-priority"
 
 
@@ -173,14 +173,20 @@ def _twice(stage: Stage) -> str:
 
 @rule("TTL-005")
 def test_nobody_asks_for_it(stage: Stage) -> None:
-    """Neither a consumer nor a get; then the queue is asked how many messages it has."""
+    """Neither a consumer nor a get; then the queue is asked how many messages it has. Another one gets some again, when
+    its first ones have gone, and was purged between."""
     if not _expires(stage):
         return
-    channel, queue = confirming(stage), stage.queue({TTL: SHORT})
+    channel, queue, again = confirming(stage), stage.queue({TTL: SHORT}), stage.queue({TTL: SHORT})
     channel.publish(queue, 3)
-    stage.confirmed(channel)
-    wait(stage, SHORTLY + SHORT / 1000)
-    patiently(stage, lambda: _ask(stage, queue))
+    for _ in "123":
+        channel.publish(again)
+        stage.confirmed(channel)
+        wait(stage, SHORTLY + SHORT / 1000)
+        patiently(stage, lambda: _ask(stage, queue, again))
+        channel.publish(again)
+        channel.purge(again)
+        stage.quiesce()
 
 
 @rule("TTL-006")
@@ -271,7 +277,7 @@ def test_an_expiration_that_is_none(stage: Stage, text: str) -> None:
 @rule("TTL-010", queue_types=("classic",))
 def test_nobody_uses_it(stage: Stage) -> None:
     """An empty one, one with a message, and one whose message is out; one whose consumer was cancelled, and one whose
-    consumer went with its channel."""
+    consumer went with its channel; and one to which messages come all the time."""
     channel = confirming(stage)
     for filled in (False, True):
         queue = stage.queue({"x-expires": LEASE})
@@ -288,9 +294,17 @@ def test_nobody_uses_it(stage: Stage) -> None:
         stage.quiesce()
         consumer.close() if closed else consumer.cancel(tag)
         stage.quiesce()
-    queues = list(stage.belongings.queues)
-    wait(stage, UNUSED)
-    patiently(stage, lambda: _ask(stage, *queues))
+    fed = stage.queue({"x-expires": LEASE})
+    queues = [fed, *(one for one in stage.belongings.queues if one != fed)]
+
+    def feed() -> None:
+        channel.publish(fed)
+        stage.confirmed(channel)
+
+    for _ in range(FED):
+        feed()
+        wait(stage, UNUSED / FED)
+    patiently(stage, lambda: _ask(stage, *queues), feed)
 
 
 def _ask(stage: Stage, *queues: str) -> None:

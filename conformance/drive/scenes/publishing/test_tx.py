@@ -12,7 +12,7 @@ import pytest
 
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import BAD_TAG, reopen, restock, stocked
+from conformance.drive.scenes.props import BAD_TAG, large, reopen, restock, stocked
 from conformance.drive.stage import Stage
 
 MANY = (1 << 8) + 2
@@ -114,11 +114,13 @@ def none_there(stage: Stage, queue: str) -> None:
 
 @rule("TX-005")
 def test_a_rollback_undoes_publishes(stage: Stage) -> None:
-    """Publishes are rolled back, alone and beside an acknowledgement; the commit after it brings only what is new."""
+    """Publishes are rolled back, alone and beside an acknowledgement; the commit after it brings only what is new. And
+    a body of several frames is rolled back."""
     queue, other = stage.queue(), stocked(stage, 1)
     channel = transactional(stage)
     stage.fetch(channel, other)
     channel.publish(queue, 2)
+    channel.publish(queue, body=large(channel))
     channel.tx_rollback()
     stage.quiesce()
     none_there(stage, queue)
@@ -138,10 +140,20 @@ def test_a_rollback_undoes_publishes(stage: Stage) -> None:
 @rule("TX-006")
 @pytest.mark.parametrize("end", ENDS)
 def test_the_next_transaction(stage: Stage, end: str) -> None:
-    """A transaction ends; what is published after it is not there before the next commit, and is there then."""
-    queue = stage.queue()
+    """A transaction ends, with a publish and an acknowledgement in it, and nothing of it is left to the next one; what
+    is published after it is not there before the next commit, and is there then."""
+    queue, other = stage.queue(), stocked(stage, 2)
     channel = transactional(stage)
     for _ in range(2):
+        channel.publish(queue, 1 if end == "commit" else 2)
+        for tag in stage.fetch(channel, other):
+            channel.ack(tag)
+        ENDS[end](channel)
+        stage.quiesce()
+        if end == "commit":
+            stage.channel().get(queue, no_ack=True)
+        stage.quiesce()
+        none_there(stage, queue)
         ENDS[end](channel)
         stage.quiesce()
         channel.publish(queue)

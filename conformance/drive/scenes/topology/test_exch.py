@@ -96,11 +96,17 @@ def test_the_same_exchange_again(stage: Stage) -> None:
 @rule("EXCH-006", queue_types=CLASSIC)
 def test_exchanges_are_found_by_name(stage: Stage) -> None:
     """Exchanges of several types and flags, looked for as direct ones on another connection. One of them was to be
-    deleted, and is in use."""
+    deleted, and is in use; one that goes by itself still leads to another, when its last queue is unbound."""
     used = stage.exchange(stage.queue())
     delete(stage.channel(), used, if_unused=True)
     stage.quiesce()
     exchanges = [declared(stage, "fanout", durable=True), declared(stage, auto_delete=True), used]
+    if stage.offers("exchange.bind"):
+        onward, queue = declared(stage, auto_delete=True), stage.queue()
+        stage.bind(queue, onward, "key")
+        stage.bind_exchange(used, onward, "key")
+        stage.unbind(queue, onward, "key")
+        exchanges.append(onward)
     channel = stage.channel(connection=stage.connect("other"))
     for exchange in exchanges:
         channel.find_exchange(exchange)

@@ -53,14 +53,22 @@ def test_several_exchanges(stage: Stage) -> None:
 
 @rule("EXCH-022", queue_types=CLASSIC)
 def test_unused_exchanges_are_deleted(stage: Stage) -> None:
-    """Never bound; bound until now; bound to a queue that was deleted."""
+    """Never bound; bound until now; bound to a queue that was deleted. To one another leads, and one is the alternate
+    of another: from neither anything leads on."""
     fresh, left, orphan, queue, other = declared(stage), declared(stage), declared(stage), stage.queue(), stage.queue()
     stage.bind(queue, left, "key")
     stage.unbind(queue, left, "key")
     stage.bind(other, orphan, "key")
     stage.backstage(other).delete(other)
     stage.quiesce()
-    for exchange in (fresh, left, orphan):
+    exchanges = [fresh, left, orphan]
+    if stage.offers("exchange.bind"):
+        exchanges.append(declared(stage))
+        stage.bind_exchange(exchanges[-1], declared(stage), "key")
+    if stage.offers(ALTERNATE):
+        exchanges.append(declared(stage))
+        stage.exchange(kind="direct", arguments={ALTERNATE: exchanges[-1]})
+    for exchange in exchanges:
         channel = stage.channel()
         delete(channel, exchange, if_unused=True)
         stage.quiesce()

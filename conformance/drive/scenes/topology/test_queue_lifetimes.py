@@ -15,6 +15,8 @@ from conformance.drive.stage import Stage
 
 PATIENCE = 50
 """How often a name is asked for that a former connection may still have."""
+QUIET_TRIPS = 2
+"""So many round trips behind a cancel without an answer show that it is done."""
 HEIRS, NEVER = 5, 99
 """Connections that have one name after the other; and a tag that no delivery has."""
 
@@ -27,9 +29,15 @@ def look(stage: Stage, queue: str) -> None:
 
 @rule("QUEUE-024", queue_types=CLASSIC)
 def test_auto_delete_queues_go(stage: Stage) -> None:
-    """Two consumers are cancelled, one after the other; a channel with one is closed; a connection with one is; and a
-    channel with one fails. When the queues must have gone, they are looked for."""
-    cancelled, closed, left, failed = (stage.queue(auto_delete=True) for _ in range(4))
+    """Two consumers are cancelled, one after the other; one is without an answer; a channel with one is closed; a
+    connection with one is; and a channel with one fails. When the queues must have gone, they are looked for."""
+    cancelled, closed, left, failed, quietly = (stage.queue(auto_delete=True) for _ in range(5))
+    channel = elsewhere(stage)
+    tag = channel.consume(quietly)
+    stage.quiesce()
+    channel.cancel(tag, no_wait=True)
+    for _ in range(QUIET_TRIPS):
+        stage.barrier(channel)
     consumers = [(channel, channel.consume(cancelled)) for channel in (stage.channel(), elsewhere(stage))]
     stage.quiesce()
     for channel, tag in consumers:
@@ -49,7 +57,7 @@ def test_auto_delete_queues_go(stage: Stage) -> None:
     channel.ack(NEVER)
     reopen(stage, channel)
     wait(stage, GONE)
-    for queue in (cancelled, closed, left, failed):
+    for queue in (cancelled, closed, left, failed, quietly):
         look(stage, queue)
 
 

@@ -24,8 +24,15 @@ HOPS = 4
 MANY = 20
 """More queues, words, headers and keys than somebody may have thought of."""
 NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
-ALIKE = Decimal("1.5"), Decimal("15"), NOON, NOON.replace(second=30), True, False
-"""Values of headers."""
+LONG = "red" * 100
+ALIKE: tuple[Any, ...] = (
+    *(Decimal("1.5"), Decimal("15"), NOON, NOON.replace(second=30), True, False),
+    *([1, 2], [1, 3], [2, 1], [1], [[1], 2], [[2], 2]),
+    *({"a": 1}, {"a": 2}, {"b": 1}, {"a": {"b": 1}}, {"a": {"b": 2}}),
+    *(1.5, 1.25, -1.5, 7, -7, 7 + (1 << 32), 7 + (1 << 33)),
+    *(f"{LONG}a", f"{LONG}b", "", "red", "Red", "red "),
+)
+"""Values of headers: those of one type differ in something that is easily passed over."""
 
 
 def spread(stage: Stage, kind: str, keys: Iterable[str]) -> tuple[Channel, str]:
@@ -87,9 +94,13 @@ def test_a_star_is_one_word(stage: Stage) -> None:
 
 @rule("ROUTE-005", queue_types=CLASSIC)
 def test_a_hash_is_any_number_of_words(stage: Stage) -> None:
-    """At the beginning, in the middle, at the end, alone, twice, beside a star; and as a part of a word."""
+    """At the beginning, in the middle, at the end, alone, twice, beside a star; and as a part of a word. And before
+    words that come several times, of which the last ones are meant."""
     channel, exchange = spread(stage, "topic", ("#", "a.#", "#.c", "a.#.c", "#.b.#", "*.#", "#.#", "a.#.b.#.c", "a#"))
     publish(channel, exchange, "a", "a.c", "a.b.c", "a.x.b.y.c", "b", "c", "", "a.b", "b.c.d", "a#", "x.y.z", "c.a")
+    stage.quiesce()
+    channel, exchange = spread(stage, "topic", ("#.a.b", "a.#.b.c", "#.a.*.b", "*.#.b"))
+    publish(channel, exchange, "a.b", "a.a.b", "a.c.a.b", "a.b.a.b", "a.b.b.c", "a.b.c.b.c", "a.a.c.b", "b.b", "a.b.a")
     stage.quiesce()
 
 
@@ -178,7 +189,8 @@ def test_one_copy_for_each_queue(stage: Stage) -> None:
 def test_a_message_goes_on_by_the_next_exchange(stage: Stage) -> None:
     """From a fanout exchange to a topic one, and on to a direct one, whose keys are compared with the publish's; and on
     along a chain of more exchanges. A queue that is called like an exchange is bound beside it, and then deleted. An
-    exchange of headers leads on to another by what it compares."""
+    exchange of headers leads on to another by what it compares. Far from where publishes come in, one binding is made,
+    and one is removed."""
     first, second, third = stage.exchange(), stage.exchange(kind="topic"), stage.exchange(kind="direct")
     near, far, other = stage.queue(), stage.queue(), stage.queue()
     stage.bind(near, second, "a.*")
@@ -203,6 +215,14 @@ def test_a_message_goes_on_by_the_next_exchange(stage: Stage) -> None:
     stage.backstage(namesake).delete(namesake)
     stage.quiesce()
     publish(channel, first, "a.b")
+    stage.quiesce()
+    late = stage.queue()
+    stage.bind(late, last)
+    publish(channel, first, "a.b")
+    stage.quiesce()
+    stage.unbind(late, last)
+    stage.unbind(far, third, "a.b")
+    publish(channel, first, "a.b", "a.b")
     stage.quiesce()
     if stage.offers("headers exchange"):
         _onward_by_headers(stage, channel)

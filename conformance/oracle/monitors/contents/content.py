@@ -11,7 +11,7 @@ RETURN-006 or CNF-009.
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Protocol
 
 from conformance.history.events import RESTARTED, Event
 from conformance.oracle.model.consumers.delivering import REPLIES
@@ -147,7 +147,18 @@ def address(publication: Publication, event: Event) -> Change | None:
     return None
 
 
-def changed(publication: Publication, event: Event, except_for: tuple[str, ...] = ()) -> Change | None:
+class Content(Protocol):
+    """What was published."""
+
+    @property
+    def body(self) -> str: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def content(self) -> str: ...
+
+
+def changed(publication: Content, event: Event, except_for: tuple[str, ...] = ()) -> Change | None:
     """The same in words."""
     found = difference(publication, event, except_for)
     if found is None:
@@ -163,7 +174,7 @@ def _short(text: str) -> str:
     return text if len(text) <= SHOWN else f"{text[: SHOWN // 2]}...{text[-SHOWN // 2 :]}"
 
 
-def difference(publication: Publication, event: Event, except_for: tuple[str, ...] = ()) -> tuple[str, Any, Any] | None:
+def difference(publication: Content, event: Event, except_for: tuple[str, ...] = ()) -> tuple[str, Any, Any] | None:
     """What differs between the publish and what came: the size of a body, or a property. A header of another type is
     no other value: that is for `retyped`."""
     if (event.body_hash or "") != publication.body:

@@ -14,7 +14,7 @@ from conformance.oracle.model.connections.channels import LIVE, OPEN, ChannelLif
 from conformance.oracle.model.consumers.windows import Freed
 from conformance.oracle.model.facts import Answered, Delivered
 from conformance.oracle.model.queues.queue import Queue
-from conformance.oracle.model.records import PUBLISHED
+from conformance.oracle.model.records import PUBLISHED, RETURNED, Copy
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.refusals import ANY, refuses
 from conformance.oracle.monitors.table import judges
@@ -120,11 +120,17 @@ def served(fact: Delivered, notes: Notes) -> None:
     mine = next((one for one in known if one.consumer is fact.delivery.consumer), None)
     if mine is None:
         return
-    copy = fact.copy
-    fresh = copy.entry == PUBLISHED and not (copy.seen or copy.indeterminate or fact.queue.single_active)
-    for other in known if fresh else ():
-        if other is not mine and other.began < copy.published and mine.began < copy.published and other.there():
+    copy, since = fact.copy, came(fact.copy)
+    for other in known if since and not (copy.indeterminate or fact.queue.single_active) else ():
+        if other is not mine and max(other.began, mine.began) < since and other.there():
             _compare(fact, mine, other, notes)
+
+
+def came(copy: Copy) -> int:
+    """When it came to its queue: when it was published, or given back. 0: it may have come in another way."""
+    if copy.entry == RETURNED:
+        return copy.entered
+    return copy.published if copy.entry == PUBLISHED and not copy.seen else 0
 
 
 def _compare(fact: Delivered, mine: Ranked, other: Ranked, notes: Notes) -> None:
@@ -149,7 +155,7 @@ def _claim(rule: str, mine: Ranked, other: Ranked, fact: Delivered, notes: Notes
     claims = notes.memory(Ranks).claims
     observed = f"{fact.copy.id} goes to {mine.consumer.tag}, with priority {mine.consumer.rank}"
     window, got = other.consumer.window, other.consumer.received
-    at = fact.event.seq, fact.copy.published
+    at = fact.event.seq, came(fact.copy)
     claims.append(Claim(rule, other, *at, got, window.held, window.latest, window.freed, observed))
     if len(claims) > MOST:
         del claims[0]

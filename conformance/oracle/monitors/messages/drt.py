@@ -22,6 +22,7 @@ from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.consumers.delivering import REPLIES
 from conformance.oracle.model.facts import Answered, ClosedUnasked, Confirmed, Delivered, Passed
 from conformance.oracle.monitors.consumers.consume import Holder
+from conformance.oracle.monitors.contents.content import changed
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.refusals import ANY, refuses
@@ -56,6 +57,10 @@ class Reply:
     """When it was known to have been taken."""
     came: int = 0
     proven: bool = False
+    body: str = ""
+    size: int = 0
+    content: str = ""
+    """What was published."""
 
 
 @dataclass(slots=True)
@@ -167,6 +172,7 @@ def published(fact: Passed, notes: Notes) -> None:
         to = memory.addresses[address]
         plain = event.message not in memory.replies and not channel.indeterminate
         reply = Reply(event.seq, channel, address, to, to.there(), None if channel.transactional else 0)
+        reply.body, reply.size, reply.content = event.body_hash or "", event.body_size or 0, event.arguments
         memory.replies[event.message] = reply if plain else None
     memory.limit()
 
@@ -225,6 +231,8 @@ def reply_came(fact: Passed, notes: Notes) -> None:
         notes.find(ONCE, event, "its requester alone gets it", _delivered(event), reply.sent, reply.to.seq)
     elif reply.came > 1:
         notes.find(ONCE, event, "one delivery of a reply", f"number {reply.came}", reply.sent, reply.to.seq)
+    elif (change := changed(reply, event)) is not None:
+        notes.find(COMES, event, f"it comes {change[0]}, as it was published", change[1], reply.sent)
     else:
         notes.exercise(COMES)
 

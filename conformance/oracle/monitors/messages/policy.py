@@ -36,6 +36,10 @@ KNOWN = "drop-head", REJECT
 TAKEN, REFUSED = "basic.ack", "basic.nack"
 TTL, LONG = "message-ttl", 600_000
 """So many milliseconds are longer than a history."""
+TIMES = "x-message-ttl", "x-expires"
+BESIDE = "x-max-priority", "x-single-active-consumer", *TIMES
+"""Arguments that say nothing of how much there may be: of messages without priority, which gets take."""
+PRIORITY = '"priority"'
 SHELVES = 64
 REFUSALS = 8
 """A broker may refuse a publish for reasons of its own; hardly so many one after another."""
@@ -132,7 +136,8 @@ class PolicedQueues:
 
 @follows("queue.declare")
 def declared(fact: Passed, notes: Notes) -> None:
-    """A classic queue with no argument but perhaps a length, and what it does when it is full."""
+    """A classic queue with no argument but perhaps a length, what it does when it is full, and what has nothing to do
+    with that."""
     event, policed = fact.event, notes.memory(PolicedQueues)
     if event.direction != TO_BROKER or event.has("passive"):
         return
@@ -141,7 +146,8 @@ def declared(fact: Passed, notes: Notes) -> None:
     if "x-dead-letter-exchange" in arguments:
         for one in policed.by_queue.values():
             one.spoiled = True
-    plain = {*arguments} <= {ARGUMENT, DOES, TYPE} and arguments.get(TYPE, "classic") == "classic"
+    plain = {*arguments} <= {ARGUMENT, DOES, TYPE, *BESIDE} and arguments.get(TYPE, "classic") == "classic"
+    plain = plain and all((number(arguments[one]) or 0) >= LONG for one in TIMES if one in arguments)
     plain = plain and arguments.get(DOES) in (None, *KNOWN)
     limited = ARGUMENT not in arguments or number(arguments[ARGUMENT]) is not None
     if known or not name or not plain or not limited or event.has("auto_delete"):
@@ -267,6 +273,7 @@ def published(fact: Passed, notes: Notes) -> None:
     plain = (
         channel is not None and channel.confirm and not channel.transactional and "expiration" not in event.arguments
     )
+    plain = plain and PRIORITY not in event.arguments
     if not (sound and mine and plain) or not event.message or event.message in entry.pending:
         entry.spoiled = True
         return
