@@ -34,12 +34,12 @@ def fails() -> ConnectionException:
 )
 def large_in_one_queue(self: Channel, exchange: str, message: Message, mandatory: bool) -> bool:
     room = self.connection.outbox.frame_max - FRAME_OVERHEAD
-    first, *others = list(self.vhost.route(exchange, message)) or [None]
-    if len(message.body) <= room or first is None or not others:
+    queues = list(self.vhost.route(exchange, message)) if len(message.body) > room else []
+    if len(queues) < 2:
         return Channel.publish(self, exchange, message, mandatory)
     spoilt = (message.body[:room] * (len(message.body) // room + 1))[: len(message.body)]
-    accepted = [first.publish(message)]
-    for queue in others:
+    accepted = [queues[0].publish(message)]
+    for queue in queues[1:]:
         accepted.append(queue.publish(Message(exchange, message.routing_key, message.header, spoilt)))
     return all(accepted)
 
