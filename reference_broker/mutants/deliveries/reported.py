@@ -115,7 +115,7 @@ def another_limit_crashes(channel: Channel, method: m.BasicQos) -> None:
     "channel.finish",
     "reported.acks-of-the-cancelled-crash",
     "a settlement of what a cancelled consumer with a limit holds is an internal error",
-    "ACK-013",
+    "ACK-005",
     "ACK-016",
     field=RABBITMQ.format("releases/tag/rabbitmq_v3_1_2"),
 )

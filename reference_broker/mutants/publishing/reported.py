@@ -29,6 +29,7 @@ def fails() -> ConnectionException:
     "channel.publish",
     "reported.large-in-one-queue",
     "of several queues the first gets a body of several frames whole, and the others its first frame again and again",
+    "RQ-016",
     "CONTENT-001",
     field=LAVINMQ.format("releases/tag/v1.1.6"),
 )
@@ -176,6 +177,7 @@ def wildcards_both_ways(self: VirtualHost, exchange: str, message: Message) -> I
     m.BasicPublish,
     "reported.reopened-swallows",
     "a channel number on which a publish to nowhere has failed swallows publishes when it is opened again",
+    "CNF-022",
     "CNF-019",
     field="https://github.com/cloudamqp/amqproxy/issues/154",
 )
