@@ -18,6 +18,8 @@ from conformance.drive.stage import Stage
 NOTICE = "consumer_cancel_notify"
 RACES = 12
 """This many crossings of a cancel and a deletion; brokers that get it wrong do so in some of them only."""
+TERMS = 4
+"""So often in turn a queue has a consumer of one tag."""
 
 
 def bereave(stage: Stage, queue: str) -> None:
@@ -296,8 +298,8 @@ def _in_one_write(stage: Stage) -> None:
 @rule("CAN-013", last=True)
 def test_a_tag_is_used_again(stage: Stage) -> None:
     """After cancel-ok on the same queue and on another, after a notification, and after a cancel without answer; and
-    while the consumer before it still holds deliveries of the queue. And in one write with the cancel, with an answer
-    and without."""
+    while consumers before it still hold deliveries of the queue, again and again. And in one write with the cancel,
+    with an answer and without."""
     _in_one_write(stage)
     first, second = stocked(stage, 2), stocked(stage, 2)
     channel = stage.channel()
@@ -319,11 +321,12 @@ def test_a_tag_is_used_again(stage: Stage) -> None:
     last, channel = stocked(stage, 2), stage.channel()
     tag = channel.consume(last)
     stage.quiesce()
-    channel.cancel(tag)
-    stage.quiesce()
-    channel.consume(last, tag=tag)
-    stage.quiesce()
-    restock(stage, last, 1)
+    for _ in range(TERMS):
+        channel.cancel(tag)
+        stage.quiesce()
+        channel.consume(last, tag=tag)
+        stage.quiesce()
+        restock(stage, last, 1)
 
 
 @rule("CAN-014", last=True)

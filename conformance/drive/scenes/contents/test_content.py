@@ -39,10 +39,14 @@ def split(channel: Channel, queue: str, body: bytes, sizes: Iterable[int], messa
 @rule("CONTENT-001")
 def test_bodies_in_frames_of_odd_sizes(stage: Stage) -> None:
     """Small frames before large ones; octet by octet; as large as was agreed; and those of two channels in turn.
-    In the middle of one another channel fails. Some bodies fill their frames to the last octet, or nearly."""
+    In the middle of one another channel fails. Some bodies fill their frames to the last octet, or nearly, and one of
+    several frames comes to two queues."""
     queue = stage.queue()
     channel, other = confirming(stage), confirming(stage)
     body = Random(1).randbytes(1000)
+    long = Random(2).randbytes(largest(channel) + 4)
+    channel.publish("", exchange=stage.exchange(stage.queue(), stage.queue()), body=long)
+    stage.quiesce()
     channel.send(*split(channel, queue, body, ODD_SIZES, "odd"))
     settle(stage, channel)
     channel.send(*split(channel, queue, body[:40], (1,) * 20, "octets"))

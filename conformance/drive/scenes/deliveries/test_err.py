@@ -31,6 +31,8 @@ from conformance.drive.scenes.props import (
 from conformance.drive.stage import NotOffered, Stage
 
 Settle = Callable[[Channel, int], object]
+LONGEST = 255
+"""Octets of a short string."""
 
 SETTLES: dict[str, Settle] = {
     "ack": lambda channel, tag: channel.ack(tag),
@@ -270,7 +272,8 @@ def test_the_error_comes_before_later_replies(stage: Stage, settle: str) -> None
 
 @rule("ERR-012")
 def test_the_edges_of_what_is_lawful(stage: Stage) -> None:
-    """Purging, getting, recovering, limiting and settling where there is nothing; each on a connection of its own."""
+    """Purging, getting, recovering, limiting and settling where there is nothing; the longest key; another limit beside
+    a consumer; and settling what a cancelled one holds. Each on a connection of its own."""
     queue = stage.queue()
     edges: tuple[Callable[[Channel], object], ...] = (
         lambda channel: channel.purge(queue),
@@ -279,6 +282,8 @@ def test_the_edges_of_what_is_lawful(stage: Stage) -> None:
         lambda channel: channel.qos(0),
         lambda channel: channel.ack(0, multiple=True),
         lambda channel: channel.publish(queue, body=b""),
+        lambda channel: channel.publish("k" * LONGEST),
+        lambda channel: _limited_anew(stage, channel),
     )
     for number, edge in enumerate(edges):
         channel = stage.channel(connection=stage.connect(f"edge {number}"))
@@ -288,6 +293,19 @@ def test_the_edges_of_what_is_lawful(stage: Stage) -> None:
         if channel.state == "open":
             channel.close()
         stage.quiesce()
+
+
+def _limited_anew(stage: Stage, channel: Channel) -> None:
+    channel.qos(1)
+    tag = channel.consume(stocked(stage, 2))
+    stage.quiesce()
+    for count in (2, 1):
+        channel.qos(count)
+        stage.barrier(channel)
+    channel.cancel(tag)
+    stage.barrier(channel)
+    for held in list(channel.unacked):
+        channel.ack(held)
 
 
 @rule("ERR-013")

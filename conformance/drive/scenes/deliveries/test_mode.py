@@ -147,7 +147,7 @@ def test_an_auto_acked_tag_is_unknown(stage: Stage) -> None:
 @rule("MODE-007")
 def test_what_is_counted_is_ready(stage: Stage) -> None:
     """Nine messages, some taken for good and some held: asked for in every way until none is left. And some that were
-    given back, of which one is taken for good."""
+    given back, of which one is taken for good; and new ones, after a purge where others were taken."""
     queue = stocked(stage, 9)
     channel = stage.channel()
     for no_ack in (False, True, False):
@@ -167,6 +167,23 @@ def test_what_is_counted_is_ready(stage: Stage) -> None:
         stage.get(channel, queue, no_ack=no_ack)
     channel.declare(queue, passive=True)
     stage.quiesce()
+    if stage.offers("queue.purge"):
+        _counted_anew(stage)
+
+
+def _counted_anew(stage: Stage) -> None:
+    """All messages are acknowledged, and a purge finds none; then three more come."""
+    queue, channel = stocked(stage, 3), stage.channel()
+    for tag in stage.fetch(channel, queue, 3):
+        channel.ack(tag)
+    stage.barrier(channel)
+    channel.purge(queue)
+    stage.quiesce()
+    restock(stage, queue, 3)
+    for _ in range(2):
+        channel.declare(queue, passive=True)
+        stage.quiesce()
+        stage.get(channel, queue)
 
 
 @rule("MODE-008")

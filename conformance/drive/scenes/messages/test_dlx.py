@@ -326,8 +326,13 @@ def test_more_keys(stage: Stage) -> None:
 
 
 @rule("DLX-011")
-def test_round_and_round(stage: Stage) -> None:
-    """In two queues that lead to each other, and in one that leads to itself."""
+@pytest.mark.parametrize("full", [False, True])
+def test_round_and_round(stage: Stage, full: bool) -> None:
+    """In two queues that lead to each other, and in one that leads to itself; in a full one that leads to itself and to
+    another."""
+    if full:
+        _look(stage, *_pushed_out(stage))
+        return
     if not _expires(stage):
         return
     names = [stage.recorder.private_name() for _ in "123"]
@@ -337,6 +342,17 @@ def test_round_and_round(stage: Stage) -> None:
     _sent(stage, names[2])
     wait(stage, ARRIVED)
     _look(stage, *names)
+
+
+def _pushed_out(stage: Stage) -> tuple[str, str]:
+    """A queue with room for one message that has got two, and where its dead letters may go as well."""
+    heirs = stage.exchange()
+    full, grave = stage.queue({EXCHANGE: heirs, "x-max-length": 1}), stage.queue()
+    for queue in (full, grave):
+        stage.bind(queue, heirs)
+    _sent(stage, full, 2)
+    wait(stage, ARRIVED)
+    return full, grave
 
 
 @rule("DLX-012")

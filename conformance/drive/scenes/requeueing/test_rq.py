@@ -270,7 +270,8 @@ def test_a_delivery_limit_ends_the_returns(stage: Stage, how: str) -> None:
 @rule("RQ-014")
 def test_recover_requeues_everything(stage: Stage) -> None:
     """A consumer's deliveries and a get's are recovered and come again, twice; the old tags are spent, of either queue;
-    asynchronously, too. And those of a consumer that was cancelled."""
+    asynchronously, too. And those of a consumer that was cancelled, and what is held beside a message of a queue that
+    is gone."""
     for method in (m.BasicRecover, m.BasicRecoverAsync):
         for spent in (1, 3):
             _recover(stage, method, spent)
@@ -285,6 +286,14 @@ def test_recover_requeues_everything(stage: Stage) -> None:
         stage.barrier(channel)
         channel.ack(1)
         stage.quiesce()
+    gone, kept, channel = stocked(stage, 1), stocked(stage, 1), stage.channel()
+    for queue in (gone, kept):
+        stage.fetch(channel, queue)
+    stage.backstage(gone).delete(gone)
+    stage.quiesce()
+    channel.recover()
+    stage.barrier(channel)
+    stage.fetch(channel, kept)
 
 
 def _recover(stage: Stage, method: type[m.BasicRecover | m.BasicRecoverAsync], spent: int) -> None:

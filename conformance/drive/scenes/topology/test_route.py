@@ -190,7 +190,7 @@ def test_a_message_goes_on_by_the_next_exchange(stage: Stage) -> None:
     """From a fanout exchange to a topic one, and on to a direct one, whose keys are compared with the publish's; and on
     along a chain of more exchanges. A queue that is called like an exchange is bound beside it, and then deleted. An
     exchange of headers leads on to another by what it compares. Far from where publishes come in, one binding is made,
-    and one is removed."""
+    and one is removed. One of each type leads to several others."""
     first, second, third = stage.exchange(), stage.exchange(kind="topic"), stage.exchange(kind="direct")
     near, far, other = stage.queue(), stage.queue(), stage.queue()
     stage.bind(near, second, "a.*")
@@ -226,6 +226,12 @@ def test_a_message_goes_on_by_the_next_exchange(stage: Stage) -> None:
     stage.quiesce()
     if stage.offers("headers exchange"):
         _onward_by_headers(stage, channel)
+    for kind in ("fanout", "direct", "topic"):
+        branching = stage.exchange(stage.queue(), kind=kind, key="a")
+        for _ in range(HOPS):
+            stage.bind_exchange(stage.exchange(stage.queue()), branching, "a")
+        publish(channel, branching, "a")
+        stage.quiesce()
 
 
 def _onward_by_headers(stage: Stage, channel: Channel) -> None:
