@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from conformance.oracle.topology.state import Terms
@@ -127,12 +128,20 @@ def equal(value: Any, other: Any, kind: Any, other_kind: Any) -> bool | None:
         lists = [one if isinstance(one, list) else [None] * len(value) for one in (kind, other_kind)]
         return _all([equal(*four) for four in zip(value, other, *lists, strict=True)])
     if kind != other_kind and DECIMAL in (kind, other_kind):
-        return None
+        return None if _number(value) == _number(other) is not None else False
     if value != other:
         return False
     if type(value) is not type(other):
         return None if {type(value), type(other)} <= {int, float} else False
     return None if kind and other_kind and kind != other_kind else True
+
+
+def _number(value: Any) -> Decimal | None:
+    """What it is worth; None: it is no number."""
+    try:
+        return None if isinstance(value, bool) else Decimal(str(value))
+    except InvalidOperation:
+        return None
 
 
 def _all(found: Sequence[bool | None]) -> bool | None:
