@@ -44,9 +44,6 @@ def test_bodies_in_frames_of_odd_sizes(stage: Stage) -> None:
     queue = stage.queue()
     channel, other = confirming(stage), confirming(stage)
     body = Random(1).randbytes(1000)
-    long = Random(2).randbytes(largest(channel) + 4)
-    channel.publish("", exchange=stage.exchange(stage.queue(), stage.queue()), body=long)
-    stage.quiesce()
     channel.send(*split(channel, queue, body, ODD_SIZES, "odd"))
     settle(stage, channel)
     channel.send(*split(channel, queue, body[:40], (1,) * 20, "octets"))
@@ -67,6 +64,8 @@ def test_bodies_in_frames_of_odd_sizes(stage: Stage) -> None:
     for octets in (room - 1, room, room + 1, 2 * room):
         channel.publish(queue, body=bytes(octets))
         settle(stage, channel)
+    channel.publish("", exchange=stage.exchange(stage.queue(), stage.queue()), body=Random(2).randbytes(room + 4))
+    settle(stage, channel)
     stage.fetch(channel, queue, 10)
 
 
