@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from codec import methods as m
+from codec import values
 from conformance.drive.drivers.raw import Item
 from conformance.history.events import Event
 
@@ -106,11 +107,24 @@ def _unranked(ask: Asking) -> bool:
 
 
 def _shared(ask: Asking) -> bool:
-    """Two consumers with room for one message each get one each."""
-    queue = ask.queue({"x-single-active-consumer": True})
-    consume = [m.BasicConsume(1, queue=queue.queue, consumer_tag=tag, no_wait=True) for tag in ("one", "other")]
-    steps = (queue, m.BasicQos(1, 0, 1, False), _publish(queue.queue), consume[0], _publish(queue.queue), consume[1])
+    """Two consumers with room for one message each get one each. Each has a channel of its own: to a broker that counts
+    all that a channel holds, the second would have no room on that of the first."""
+    queue, limit = ask.queue({"x-single-active-consumer": True}), m.BasicQos(2, 0, 1, False)
+    one, other = (
+        m.BasicConsume(number, queue=queue.queue, consumer_tag=f"c{number}", no_wait=True) for number in (1, 2)
+    )
+    first: tuple[Item, ...] = (queue, m.BasicQos(1, 0, 1, False), _publish(queue.queue), one)
+    steps = (*first, m.ChannelOpen(2), limit, _publish(queue.queue), other)
     return ask.came(steps, "basic.deliver", SOON) is None
+
+
+def _unmatched(ask: Asking) -> bool:
+    """A message without the one header of the binding comes."""
+    queue, headers = ask.queue(), ask.exchange("headers")
+    form = values.table({"x-match": "all-with-x", "x-probe": 1})
+    bind = m.QueueBind(1, queue=queue.queue, exchange=headers.exchange, arguments=form)
+    publish: Item = (m.BasicPublish(1, 0, headers.exchange, ""), b"probe", {})
+    return _comes(ask, (queue, headers, bind, publish, _get(queue.queue)))
 
 
 def _lost(ask: Asking) -> bool:
@@ -134,5 +148,6 @@ QUESTIONS: Mapping[str, Callable[[Asking], bool]] = {
     "x-max-priority": _unranked,
     "x-single-active-consumer": _shared,
     "alternate-exchange": _lost,
+    "x-match all-with-x": _unmatched,
 }
 """By feature: whether it is certainly passed over."""

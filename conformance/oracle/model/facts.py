@@ -325,6 +325,19 @@ class DroppedSilently(Fact):
         """For how many seconds it had heard nothing of the client."""
         return (self.event.time_ns - self.connection.heard_at) / 1e9
 
+    @property
+    def lasted(self) -> float:
+        """For how many seconds heartbeats had been agreed."""
+        return (self.event.time_ns - self.connection.handshake.tuned_at) / 1e9
+
+    @property
+    def at_once(self) -> bool:
+        """Did it follow upon something that the client had said? A broker that drops its clients over a mistake does so
+        with heartbeats as without; whatever interval it counts, nobody is missed in the first tenth of it."""
+        silent = self.silence >= self.connection.heartbeat / 10
+        busy = any(one.pending() or one.unproven or one.publishing for one in self.connection.channels.values())
+        return not silent and (busy or self.lasted <= self.connection.heartbeat)
+
 
 @dataclass(slots=True)
 class SocketClosed(Fact):

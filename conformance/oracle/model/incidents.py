@@ -66,8 +66,10 @@ def _ended(model: Model, event: Event) -> Iterator[Fact]:
     cause = str(event.args.get("cause"))
     if cause in UNEXPECTED and not connection.closing:
         if connection.heartbeat and connection.error is None:
-            yield DroppedSilently(event, connection, model.pauses.none_before(connection, event.time_ns))
-            cause = "heartbeat"
+            dropped = DroppedSilently(event, connection, model.pauses.none_before(connection, event.time_ns))
+            if not dropped.at_once:
+                yield dropped
+                cause = "heartbeat"
         yield from closing.close_connection(model, connection, event, cause)
     closing.lose_connection(connection, event.seq, cause)
     connection.handshake.give_up()

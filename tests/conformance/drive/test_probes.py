@@ -106,16 +106,16 @@ def test_who_is_gone_after_the_first_queue_is_said_to_be_gone(monkeypatch: pytes
         assert ended.value.layer == "tcp"
 
 
-def offered(monkeypatch: pytest.MonkeyPatch, *, heeded: bool) -> dict[str, Answer]:
+def offered(monkeypatch: pytest.MonkeyPatch, *mutants: str, heeded: bool) -> dict[str, Answer]:
     """What a stranger offers who heeds arguments, or takes them and passes over all."""
-    for kind in () if heeded else (m.QueueDeclare, m.ExchangeDeclare):
+    for kind in () if heeded else (m.QueueDeclare, m.ExchangeDeclare, m.QueueBind):
         monkeypatch.setitem(HANDLERS, kind, passing_over(HANDLERS[kind]))
-    with ReferenceBroker() as broker:
+    with ReferenceBroker(mutants=mutants) as broker:
         return {one.feature: one for one in Inquiry(Target.parse(broker.url), 2.0, stranger=True).answers()}
 
 
 def passing_over(handler: Callable[..., None]) -> Callable[..., None]:
-    def passed(channel: object, method: m.QueueDeclare | m.ExchangeDeclare) -> None:
+    def passed(channel: object, method: m.QueueDeclare | m.ExchangeDeclare | m.QueueBind) -> None:
         method.arguments = b""
         handler(channel, method)
 
@@ -132,6 +132,11 @@ def test_a_stranger_does_not_offer_what_it_passes_over(monkeypatch: pytest.Monke
     for name in effects.QUESTIONS:
         assert found[name] == Answer(name, REFUSED, "it is passed over")
     assert found["topic exchange"].state == OFFERED
+
+
+def test_a_channel_that_is_full_does_not_serve_one_consumer_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = offered(monkeypatch, "prefetch.one-for-all-consumers", heeded=False)
+    assert found["x-single-active-consumer"] == Answer("x-single-active-consumer", REFUSED, "it is passed over")
 
 
 def test_who_dies_of_a_question_is_brought_back_and_asked_the_next(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -300,7 +300,6 @@ def test_a_tag_is_used_again(stage: Stage) -> None:
     """After cancel-ok on the same queue and on another, after a notification, and after a cancel without answer; and
     while consumers before it still hold deliveries of the queue, again and again. And in one write with the cancel,
     with an answer and without."""
-    _in_one_write(stage)
     first, second = stocked(stage, 2), stocked(stage, 2)
     channel = stage.channel()
     tag = channel.consume(first)
@@ -327,6 +326,7 @@ def test_a_tag_is_used_again(stage: Stage) -> None:
         channel.consume(last, tag=tag)
         stage.quiesce()
         restock(stage, last, 1)
+    _in_one_write(stage)
 
 
 @rule("CAN-014", last=True)

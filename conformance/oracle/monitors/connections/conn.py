@@ -339,8 +339,7 @@ def not_heard(fact: DroppedSilently, notes: Notes) -> None:
     """The broker has dropped a client that had just said something, and more than an interval after it agreed to
     heartbeats: before that nothing may be missed, which is AUTO-005."""
     interval = fact.connection.heartbeat
-    lasted = (fact.event.time_ns - fact.connection.handshake.tuned_at) / 1e9
-    if fact.silence < interval < lasted and fact.calm:
+    if fact.silence < interval < fact.lasted and fact.calm:
         allowed = f"the connection stays open: the client has said something within {interval} s"
         notes.find("CONN-024", fact.event, allowed, f"the connection ends after {fact.silence:.2f} s")
 

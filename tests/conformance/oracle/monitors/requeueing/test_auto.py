@@ -10,7 +10,8 @@ HELD = "@queue q \n @stock q m1 m2 \n @hold 1 q m1 m2 \n"
 DUE = "- deadline drain q"
 OTHER = "o:0 < start \n o:1 > open \n o:1 < open-ok \n o:1 > get q \n o:1 < get-ok 1 m1 q \n"
 BAD = "1 > ack 9 \n 1 < closed 406 60 80 PRECONDITION_FAILED - unknown delivery tag 9 \n 1 > closed-ok \n"
-SILENT = "0 < start \n 0 > tune-ok heartbeat=2 \n" + HELD
+AGREED = "0 < start \n 0 > tune-ok heartbeat=2 \n"
+SILENT = AGREED + HELD
 TX = "@queue q \n @stock q m1 \n @open 1 \n 1 > select \n 1 < select-ok \n @hold 1 q m1 \n 1 > ack 1 \n @barrier 1 \n"
 CONSUMED = "@queue q \n @stock q m1 \n @consume 1 q c1 \n 1 < deliver c1 1 m1 q \n"
 BACK = "o:1 > get q \n o:1 < get-ok 1 m1 q redelivered \n"
@@ -91,6 +92,13 @@ def test_what_a_quorum_queue_gets_back_keeps_its_order_by_owner(play) -> None:
 
 def test_a_silent_client_that_goes_on_for_ever(play) -> None:
     assert play(SILENT + "- still c").broken == ["AUTO-005"]
+
+
+def test_a_client_that_is_dropped_over_what_it_said_was_not_missed(play) -> None:
+    """With heartbeats as without: its mistake brings a channel.close, and the connection goes on."""
+    broken = {text: play(f"{text}@queue q \n @open 5 \n 5 > ack 9 \n - end c fin").broken for text in (AGREED, "")}
+    assert broken[AGREED] == broken[""]
+    assert "ERR-004" in broken[""]
 
 
 def test_a_connection_without_heartbeats_may_be_lost_at_any_time(play) -> None:
