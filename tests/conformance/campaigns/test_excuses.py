@@ -75,6 +75,7 @@ IMITATE = {
     "beside.qos-of-the-same-write",
     "quiet.no-key",
     "naming.nothing-deleted",
+    "reported.nothing-in-a-transaction",
     "naming.nothing-unbound",
     "naming.refusals-that-do-not-fit",
     "errors.crossing-close-unanswered",
