@@ -10,6 +10,8 @@ QUEUE = "@queue q classic x-single-active-consumer=true \n"
 TWO = QUEUE + "@consume 1 q a \n @consume 2 q b \n"
 OUTRANKED = QUEUE + "@consume 1 q a \n @open 2 \n 2 > consume q b x-priority=5 \n 2 < consume-ok b \n"
 LIMITED = QUEUE + "@open 1 \n 1 > qos 2 \n 1 < qos-ok \n 1 > consume q a \n 1 < consume-ok a \n @consume 2 q b \n"
+GOT = "@queue p \n @stock p n1 n2 \n @hold 1 p n1 \n @hold 1 p n2 \n"
+COUNTED = GOT + QUEUE + "1 > qos 2 \n 1 < qos-ok \n @consume 1 q a \n @consume 2 q b \n"
 TO_A, TO_B = "1 < deliver a {} {} q \n", "2 < deliver b {} {} q \n"
 FIRST = "@stock q m1 \n" + TO_A.format(1, "m1")
 SECOND = "@stock q m2 \n"
@@ -62,3 +64,8 @@ LAWFUL = {
     "an exclusive consumer of a quorum queue": QUEUE.replace("classic", "quorum") + EXCLUSIVE + "1 < consume-ok a",
     "nobody waits": TWO + FIRST + CANCELLED + "2 > cancel b \n 2 < cancel-ok b \n" + SECOND + "- deadline replies",
 }
+
+
+def test_who_counts_gets_is_not_accused_of_serving_nobody(play) -> None:
+    """The gets of the channel may have used up the limit of the consumer that is to be served."""
+    assert play(COUNTED + "@stock q m1 \n - deadline replies").rest().broken == ["QOS-015"]
