@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import codec
+from codec.errors import ReplyCode
+from reference_broker.errors import ConnectionException
 from reference_broker.parts import Parts
 
 Change = Callable[[Parts], None]
@@ -78,6 +80,11 @@ def handles(method: type[codec.Method], name: str, says: str, *rules: str, field
         return wrong
 
     return add
+
+
+def fails() -> ConnectionException:
+    """The mistake of a broker that no client has made: 541."""
+    return ConnectionException(ReplyCode.INTERNAL_ERROR, "INTERNAL_ERROR")
 
 
 def memory(thing: object, name: str, make: Callable[[], Any]) -> Any:

@@ -110,9 +110,10 @@ def _listed(kind: str) -> Iterator[Fields]:
 
 
 def named(link: str) -> str:
-    """What a report is called, from its address: the repository, and its number."""
+    """What a report is called, from its address: the repository, and its number or the release that mends it."""
     parts = link.rstrip("/").split("/")
-    return parts[-1] if "jira" in link else f"{parts[-3]} {parts[-1]}"
+    last = parts[-1].removeprefix("README-").removesuffix(".txt")
+    return last if "jira" in link else f"{parts[4]} {last}"
 
 
 def imitated() -> list[str]:

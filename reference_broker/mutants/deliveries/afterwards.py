@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import codec
 from codec import methods as m
-from codec.errors import ReplyCode
 from reference_broker.channel import Channel, Fate, discarded, failed
 from reference_broker.connection import Connection
-from reference_broker.errors import ConnectionException
 from reference_broker.message import Message
-from reference_broker.mutants.kinds import changes, memory
+from reference_broker.mutants.kinds import changes, fails, memory
 from reference_broker.parts import Parts
 from reference_broker.queue import Queue
 from reference_broker.transaction import Transaction
@@ -32,7 +30,7 @@ def tag_of_a_former_one(parts: Parts) -> None:
     def consume(channel: Channel, method: m.BasicConsume) -> None:
         tags = {one.consumer.tag for one in channel.unacked.by_tag.values() if one.consumer is not None}
         if method.consumer_tag in tags - channel.consumers.keys():
-            raise ConnectionException(ReplyCode.INTERNAL_ERROR, "INTERNAL_ERROR")
+            raise fails()
         below(channel, method)
 
     parts.handlers[m.BasicConsume] = consume

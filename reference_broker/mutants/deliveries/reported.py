@@ -12,7 +12,7 @@ from reference_broker.deadletter import DeadLetters, goes_in_circles
 from reference_broker.errors import ConnectionException
 from reference_broker.intake import Inbound, Intake
 from reference_broker.message import Entry, Message
-from reference_broker.mutants.kinds import handles, memory, replaces
+from reference_broker.mutants.kinds import fails, handles, memory, replaces
 from reference_broker.prefetch import Consumer
 from reference_broker.queue import Queue
 from reference_broker.transaction import Transaction
@@ -24,10 +24,6 @@ LAVINMQ = "https://github.com/cloudamqp/lavinmq/{}"
 SETTLEMENTS = (m.BasicAck, m.BasicNack, m.BasicReject)
 MINUTE = 60.0
 LATE = 0.05
-
-
-def fails() -> ConnectionException:
-    return ConnectionException(ReplyCode.INTERNAL_ERROR, "INTERNAL_ERROR")
 
 
 @replaces(
@@ -101,7 +97,7 @@ def third_of_a_tag(self: Queue, consumer: Consumer, exclusive: bool) -> None:
     "reported.another-limit-crashes",
     "basic.qos with another count than the one before, while a consumer is there, is an internal error",
     "ERR-012",
-    field=RABBITMQ.format("releases/tag/rabbitmq_v3_1_1"),
+    field=RABBITMQ.format("blob/main/release-notes/README-3.1.1.txt"),
 )
 def another_limit_crashes(channel: Channel, method: m.BasicQos) -> None:
     known: list[int] = memory(channel, "counts", list)
@@ -117,7 +113,7 @@ def another_limit_crashes(channel: Channel, method: m.BasicQos) -> None:
     "a settlement of what a cancelled consumer with a limit holds is an internal error",
     "ACK-005",
     "ACK-016",
-    field=RABBITMQ.format("releases/tag/rabbitmq_v3_1_2"),
+    field=RABBITMQ.format("blob/main/release-notes/README-3.1.2.txt"),
 )
 def acks_of_the_cancelled_crash(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
     if fate is fates.acked and not self.closing:
@@ -133,7 +129,7 @@ def acks_of_the_cancelled_crash(self: Channel, deliveries: list[Delivery], fate:
     "reported.pushed-out-go-round",
     "dead letters of full queues go round, up to fifty times",
     "DLX-011",
-    field=RABBITMQ.format("releases/tag/rabbitmq_v3_3_1"),
+    field=RABBITMQ.format("blob/main/release-notes/README-3.3.1.txt"),
 )
 def pushed_out_go_round(self: VirtualHost, queue: Queue, message: Message, reason: str) -> None:
     rounds: list[int] = memory(self, "rounds", lambda: [0])
@@ -154,7 +150,7 @@ def pushed_out_go_round(self: VirtualHost, queue: Queue, message: Message, reaso
     "reported.uncovered-by-a-get",
     "what has expired behind a message that is got stays until the next thing happens to the queue",
     "DLX-002",
-    field=RABBITMQ.format("releases/tag/rabbitmq_v3_0_3"),
+    field=RABBITMQ.format("blob/main/release-notes/README-3.0.3.txt"),
 )
 def uncovered_by_a_get(self: Queue) -> Entry | None:
     self.used_at = self.vhost.clock.now
@@ -167,7 +163,7 @@ def uncovered_by_a_get(self: Queue) -> Entry | None:
     "reported.back-after-close-ok",
     "what a channel held comes back a moment after channel.close-ok",
     "AUTO-011",
-    field=RABBITMQ.format("releases/tag/rabbitmq_v2_8_2"),
+    field=RABBITMQ.format("blob/main/release-notes/README-2.8.2.txt"),
 )
 def back_after_close_ok(self: Connection, method: m.ChannelClose) -> None:
     channel = self.channels.pop(method.channel)
@@ -183,7 +179,7 @@ def back_after_close_ok(self: Connection, method: m.ChannelClose) -> None:
     "reported.recover-of-deleted-crashes",
     "basic.recover is an internal error while something of a deleted queue is outstanding",
     "RQ-014",
-    field=RABBITMQ.format("releases/tag/rabbitmq_v2_3_0"),
+    field=RABBITMQ.format("blob/main/release-notes/README-2.3.0.txt"),
 )
 def recover_of_deleted_crashes(channel: Channel, method: m.BasicRecover) -> None:
     if any(one.queue.deleted for one in channel.unacked.by_tag.values()):
@@ -196,7 +192,7 @@ def recover_of_deleted_crashes(channel: Channel, method: m.BasicRecover) -> None
     "reported.given-back-at-once",
     "what is given back in a transaction is back before the commit",
     "TX-002",
-    field=RABBITMQ.format("releases/tag/rabbitmq_v2_8_0"),
+    field=RABBITMQ.format("blob/main/release-notes/README-2.8.0.txt"),
 )
 def given_back_at_once(self: Transaction, deliveries: list[Delivery], fate: Fate) -> None:
     if fate in fates.RETURNS:

@@ -11,7 +11,7 @@ from reference_broker import basic
 from reference_broker.channel import Channel
 from reference_broker.errors import ConnectionException
 from reference_broker.message import FRAME_OVERHEAD, Message
-from reference_broker.mutants.kinds import handles, memory, replaces
+from reference_broker.mutants.kinds import fails, handles, memory, replaces
 from reference_broker.queue import Queue
 from reference_broker.replies import ReplyTo
 from reference_broker.routing import Exchange, Topic, words_of
@@ -19,10 +19,6 @@ from reference_broker.vhost import VirtualHost
 
 LAVINMQ = "https://github.com/cloudamqp/lavinmq/{}"
 LONGEST = 255
-
-
-def fails() -> ConnectionException:
-    return ConnectionException(ReplyCode.INTERNAL_ERROR, "INTERNAL_ERROR")
 
 
 @replaces(

@@ -6,13 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codec import methods as m
-from codec.errors import ReplyCode
 from reference_broker import topology
 from reference_broker.channel import Channel
 from reference_broker.connection import Connection
-from reference_broker.errors import AmqpException, ConnectionException
+from reference_broker.errors import AmqpException
 from reference_broker.intake import Inbound, Intake
-from reference_broker.mutants.kinds import changes, handles, memory, replaces
+from reference_broker.mutants.kinds import changes, fails, handles, memory, replaces
 from reference_broker.parts import Parts
 from reference_broker.prefetch import Consumer
 from reference_broker.queue import Queue
@@ -106,7 +105,7 @@ def settled_before(parts: Parts) -> None:
 
     def commit(self: Transaction, channel: Channel) -> bool:
         if any(len(deliveries) > 1 for deliveries, _ in self.settled[1:]):
-            raise ConnectionException(ReplyCode.INTERNAL_ERROR, "INTERNAL_ERROR")
+            raise fails()
         return below.commit(self, channel)
 
     parts.override("transaction", commit=commit)

@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from codec import methods as m
-from codec.errors import ReplyCode
 from codec.values import FieldTable
 from reference_broker import routing
 from reference_broker.channel import Channel
 from reference_broker.connection import Connection
-from reference_broker.errors import AmqpException, ConnectionException, precondition
+from reference_broker.errors import AmqpException, precondition
 from reference_broker.message import Message
-from reference_broker.mutants.kinds import changes, memory
+from reference_broker.mutants.kinds import changes, fails, memory
 from reference_broker.mutants.topology.ways import walks
 from reference_broker.parts import Parts
 from reference_broker.queue import Queue
@@ -177,7 +176,7 @@ def alternates_in_a_circle(parts: Parts) -> None:
         passed: list[str] = []
         while not found and exchange in self.exchanges:
             if exchange in passed:
-                raise ConnectionException(ReplyCode.INTERNAL_ERROR, "INTERNAL_ERROR")
+                raise fails()
             passed.append(exchange)
             exchange = self.exchanges[exchange].alternate
         return found

@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from codec import methods as m
-from codec.errors import ReplyCode
 from codec.values import FieldTable
 from reference_broker import basic, topology
 from reference_broker.channel import Channel
-from reference_broker.errors import ConnectionException, locked
+from reference_broker.errors import locked
 from reference_broker.message import Message
-from reference_broker.mutants.kinds import handles, replaces
+from reference_broker.mutants.kinds import fails, handles, replaces
 from reference_broker.queue import Queue
 from reference_broker.replies import ReplyTo
 from reference_broker.routing import Binding, Destination, Exchange, Headers, Topic
 from reference_broker.vhost import VirtualHost
-
-
-def fails() -> ConnectionException:
-    return ConnectionException(ReplyCode.INTERNAL_ERROR, "INTERNAL_ERROR")
 
 
 @replaces(

@@ -6,18 +6,15 @@ from codec import methods as m
 from codec.errors import ReplyCode
 from reference_broker import topology
 from reference_broker.channel import Channel
-from reference_broker.errors import ChannelException, ConnectionException
-from reference_broker.mutants.kinds import handles, replaces
+from reference_broker.errors import ChannelException
+from reference_broker.mutants.kinds import changes, fails, handles, memory, replaces
+from reference_broker.parts import Parts
 from reference_broker.queue import Queue
 from reference_broker.routing import Binding, Direct
 from reference_broker.vhost import VirtualHost
 
 RABBITMQ = "https://github.com/rabbitmq/rabbitmq-server/{}"
 LONG = 250
-
-
-def fails() -> ConnectionException:
-    return ConnectionException(ReplyCode.INTERNAL_ERROR, "INTERNAL_ERROR")
 
 
 @replaces(
@@ -37,18 +34,24 @@ def route_gone_with_namesake(self: VirtualHost, binding: Binding) -> None:
         source.by_key[binding.key] = {one: None for one in led if one.destination is not binding.destination}
 
 
-@replaces(
-    "queue.purge",
+@changes(
     "reported.acked-and-purged",
     "after a purge a queue counts as many messages too few as were acknowledged before",
     "MODE-007",
     field="https://github.com/cloudamqp/lavinmq/pull/1957",
 )
-def acked_and_purged(self: Queue) -> int:
-    gone = self.published - len(self.ready)
-    count = Queue.purge(self)
-    self.count = lambda: max(0, len(self.ready) - gone)  # type: ignore[method-assign]
-    return count
+def acked_and_purged(parts: Parts) -> None:
+    below = parts.queue
+
+    def purge(self: Queue) -> int:
+        memory(self, "gone", dict)["before"] = self.published - len(self.ready)
+        return below.purge(self)
+
+    def count(self: Queue) -> int:
+        gone: dict[str, int] = memory(self, "gone", dict)
+        return max(0, below.count(self) - gone.get("before", 0))
+
+    parts.override("queue", purge=purge, count=count)
 
 
 @handles(
@@ -56,7 +59,7 @@ def acked_and_purged(self: Queue) -> int:
     "reported.full-ones-uncounted",
     "declare-ok does not count consumers that hold as many deliveries as they may",
     "QUEUE-020",
-    field=RABBITMQ.format("releases/tag/rabbitmq_v3_1_0"),
+    field=RABBITMQ.format("blob/main/release-notes/README-3.1.0.txt"),
 )
 def full_ones_uncounted(channel: Channel, method: m.QueueDeclare) -> None:
     topology.queue_declare(channel, method)
