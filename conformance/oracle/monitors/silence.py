@@ -25,8 +25,6 @@ from conformance.oracle.monitors.topology import route
 
 BESIDE = frozenset({"QOS-003", "QOS-007", "QOS-010", "QOS-012", "QOS-013", "QOS-018", "QOS-019", "QOS-020"})
 """What a limit that was changed under a running consumer can be taken for; see QOS-004."""
-GETS_COUNT = "QOS-015"
-"""Whoever counts gets may serve nobody, whatever the queue says of who is served."""
 WOKEN = frozenset({"RQ-007", "RQ-014", "RQ-015", "QOS-018"})
 """What a queue that serves nobody after the end of a channel can be taken for."""
 REPLIES = {
@@ -170,7 +168,8 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
     for rule in rules:
         told = not slots.followed(fact.channel, consumer) or slots.abandoned(fact.channel, consumer)
         certain = told if rule == "QOS-004" else not _in_doubt(rule, fact.channel, consumer)
-        notes.suspect(copy, rule, fact.event, allowed, _starved(fact.channel, consumer), *witness, certain=certain)
+        observed, unless = _starved(fact.channel, consumer), slots.kept(fact.channel, consumer, rule)
+        notes.suspect(copy, rule, fact.event, allowed, observed, *witness, certain=certain, unless=unless)
 
 
 def _of_missing(channel: ChannelLife, consumer: Consumer, copy: Copy) -> tuple[str, ...]:
@@ -184,8 +183,8 @@ def _of_missing(channel: ChannelLife, consumer: Consumer, copy: Copy) -> tuple[s
         return ("TMO-012", "TMO-006") if _back_by_time_alone(copy) else ("TMO-012",)
     if notified_neighbour(channel, consumer, copy.entered):
         return ("CAN-011",)
-    if slots.of_starved(channel, consumer, copy) == GETS_COUNT:
-        return (GETS_COUNT,)
+    if slots.of_starved(channel, consumer, copy) == slots.GETS_COUNT:
+        return (slots.GETS_COUNT,)
     if tag_of_former(channel, consumer) and slots.of_starved(channel, consumer, copy) != "QOS-020":
         return ("CAN-013",)
     return _of_the_queue(consumer, copy) or _of_starved(channel, consumer, copy)
@@ -217,7 +216,7 @@ def _in_doubt(rule: str, channel: ChannelLife, consumer: Consumer) -> bool:
     nobody (AUTO-012)?"""
     if consumer.overruled or (channel.previous is not None and channel.previous.afterlife):
         return True
-    if rule == GETS_COUNT:
+    if rule == slots.GETS_COUNT:
         return slots.filled_by_siblings(channel, consumer) or slots.followed(channel, consumer)
     if rule in WOKEN and any(copy.entry == RELEASED for copy in consumer.source.waiting()):
         return True

@@ -76,6 +76,7 @@ def own_limit(fact: Delivered, notes: Notes) -> None:
             *_some_of_window(channel, consumer),
             certain=not (slots.followed if rule == "QOS-004" else slots.meddled)(channel, consumer)
             and not slots.reached_from_elsewhere(channel),
+            unless=slots.miscounted(channel, rule),
         )
 
 
@@ -89,9 +90,10 @@ def shared_limit(fact: Delivered, notes: Notes) -> None:
     if shared.held + 1 == shared.count == shared.bound and _more_waits(fact):
         notes.expect(channel.opened, ALL, fact.event.seq, slots.borne_out_together(channel))
     if shared.held >= shared.bound and windows.certain(channel) >= shared.bound:
+        rule = slots.of_shared_overrun(channel)
         notes.disappoint(channel.opened, ALL)
         notes.find(
-            slots.of_shared_overrun(channel),
+            rule,
             fact.event,
             f"at most {shared.bound} deliveries outstanding on channel {channel.number}",
             f"tag {fact.delivery.tag} on channel {channel.number}, which has {shared.held} outstanding",
@@ -99,6 +101,7 @@ def shared_limit(fact: Delivered, notes: Notes) -> None:
             shared.cleared,
             *_some_of_window(channel, None),
             certain=not slots.reached_from_elsewhere(channel),
+            unless=slots.miscounted(channel, rule),
         )
 
 

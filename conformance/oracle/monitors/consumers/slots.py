@@ -20,6 +20,10 @@ SEVERAL = 32
 """This many consumers of a queue are looked at."""
 MIXED = 3
 """This many ways of giving slots back are a mixture."""
+SETTLING_SEVERAL = ("ACK-002", "ACK-003", "ACK-006")
+"""What a settlement of several takes; a broker that errs here keeps slots that should be free."""
+GETS_COUNT = "QOS-015"
+"""Whoever counts gets may serve nobody, and frees a slot of others when one is settled."""
 
 
 def of_settlement(settlement: Settlement, channel: ChannelLife) -> str:
@@ -31,6 +35,20 @@ def of_settlement(settlement: Settlement, channel: ChannelLife) -> str:
     if not settlement.multiple:
         return "QOS-010"
     return "QOS-013" if len({id(one.consumer) for one in settlement.covered if one.consumer}) > 1 else "QOS-012"
+
+
+def miscounted(channel: ChannelLife, rule: str) -> tuple[str, ...]:
+    """Rules about counts that explain this one as well: once there was a get, a broker may count that."""
+    return (GETS_COUNT,) if channel.fetched and rule != GETS_COUNT else ()
+
+
+def kept(channel: ChannelLife, consumer: Consumer, rule: str) -> tuple[str, ...]:
+    """Rules that explain as well that a consumer with a limit is not served: who does not settle what a settlement of
+    several covers frees no slots either."""
+    if not (consumer.limit or channel.shared.count):
+        return ()
+    several = any(multiple for _, multiple, _ in consumer.window.ways | channel.shared.ways)
+    return (*(SETTLING_SEVERAL if several else ()), *miscounted(channel, rule))
 
 
 def gets(channel: ChannelLife) -> int:
@@ -132,7 +150,7 @@ def _stranger(channel: ChannelLife, window: Window) -> str:
     last = channel.last_settlement
     if last is None or last.seq < window.full_at or not last.covered:
         return ""
-    return "QOS-015" if all(one.consumer is None for one in last.covered) else "QOS-013"
+    return GETS_COUNT if all(one.consumer is None for one in last.covered) else "QOS-013"
 
 
 def of_shared_overrun(channel: ChannelLife) -> str:

@@ -114,3 +114,24 @@ def test_a_limit_that_running_consumers_follow_is_no_slot_of_a_get(play) -> None
     seen = "1 > cancel c1 \n 1 < cancel-ok c1 \n @drain q m6"
     assert play(begin.format("") + seen).broken == ["QOS-015"]
     assert "QOS-015" not in play(begin.format("1 > qos 2 \n 1 < qos-ok \n") + seen).broken
+
+
+STARVED = "- deadline replies \n 1 > cancel c1 \n 1 < cancel-ok c1 \n @drain q m3 m4"
+
+
+def test_who_settles_less_than_several_frees_fewer_slots(play) -> None:
+    """QOS-012, QOS-019: so seen on DeepMQ, for which tag 0 settles nothing. After single settlements only nothing
+    else explains it."""
+    for settled in ("1 > ack 2 multiple", "1 > ack 0 multiple"):
+        (finding,) = (one for one in play(WINDOW + settled + "\n" + STARVED).judge.judgement.findings if one.certain)
+        assert (finding.rule, finding.unless) == ("QOS-012", ("ACK-002", "ACK-003", "ACK-006"))
+    (finding,) = (one for one in play(WINDOW + "1 > ack 1 \n" + STARVED).judge.judgement.findings if one.certain)
+    assert (finding.rule, finding.unless) == ("QOS-010", ())
+
+
+def test_who_counts_gets_errs_about_slots_of_consumers(play) -> None:
+    """QOS-001, QOS-010: a get before explains that as well, and whatever else does not."""
+    got = "@queue p \n @stock p n1 \n 1 > get p \n 1 < get-ok 3 n1 p \n 1 > ack 3 \n"
+    for history, counted in ((WINDOW + got, ("QOS-015",)), (WINDOW, ())):
+        passed = play(history + f"1 > ack 1 \n 1 < deliver c1 {4 if counted else 3} m3 q \n 1 < deliver c1 5 m4 q")
+        assert [one.unless for one in passed.judge.judgement.findings if one.rule == "QOS-010"] == [counted]
