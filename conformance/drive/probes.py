@@ -8,7 +8,8 @@ refuses a type that does not exist.
 
 Some brokers let no client in that announces more than it must. They are asked with less, and the suite keeps what
 works. Who announces that it lacks a feature lacks it, unless the answer shows the contrary; who announces that it has
-one refuses it lawfully by 540 alone; an argument that nobody has to know must be announced; and who takes an argument
+one refuses it lawfully by 540 alone, while who announces nothing may drop the connection over a method that it never heard
+of; an argument that nobody has to know must be announced; and who takes an argument
 and passes over it (`effects`) does not offer it, unless the profile was made for this very product.
 
 The first question finds a way to declare queues at all: as durable, or where that is refused, as transient. All others
@@ -54,6 +55,8 @@ UNSHOWN = frozenset({"basic.nack", "x-priority"})
 """A broker that passes over these answers as one that knows them does."""
 ANNOUNCED = frozenset({"x-priority"})
 """Arguments that nobody has to know: only who announces them promises anything."""
+UNHEARD_OF = frozenset({"basic.nack", "confirm.select", "exchange.bind"})
+"""Methods of RabbitMQ. To who knows the text alone their frames are malformed; that may cost the connection wordlessly."""
 REPLIES = "amq.rabbitmq.reply-to"
 
 
@@ -107,6 +110,8 @@ class Inquiry:
         lacks = said is False or (said is None and answer.feature in ANNOUNCED)
         if said is True and answer.state == REFUSED and f" {NOT_IMPLEMENTED} " not in answer.words:
             return Answer(answer.feature, WRONG, f"{answer.words}, although the broker announces {capability}")
+        if said is None and answer.feature in UNHEARD_OF and answer.state == LOST:
+            return Answer(answer.feature, REFUSED, f"{answer.words}, and it announces no {capability}")
         if not lacks or (answer.state == OFFERED and answer.feature not in UNSHOWN):
             return answer
         return Answer(answer.feature, REFUSED, f"the broker announces no {capability}")

@@ -110,7 +110,8 @@ class Garble:
         queue, channel = world.queue(self.queue), world.channel(self.channel)
         with world.stage.batch():
             channel.publish(queue, self.count)
-            channel.publish(queue, properties={"expiration": UNREADABLE})
+            if world.stage.offers("expiration"):
+                channel.publish(queue, properties={"expiration": UNREADABLE})
 
 
 def amid(channel: st.SearchStrategy[int], queue: st.SearchStrategy[int]) -> tuple[Choice, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any, TypeVar, cast
 
 from conformance.catalogue.profiles import Profile
+from conformance.catalogue.rules import CATALOGUE
 from conformance.history.events import Event
 from conformance.oracle.model import Fact, Model
 from conformance.oracle.model.circumstances.noting import Circumstances
@@ -85,6 +86,7 @@ class Notes:
         "_said",
         "_shown",
         "_suspicions",
+        "_unpromised",
         "accused",
         "circumstances",
         "fresh",
@@ -113,6 +115,10 @@ class Notes:
         self._said: dict[str, int] = {}
         self._shown: dict[str, dict[str, int]] = {}
         self._suspicions: dict[Copy, list[Suspicion]] = {}
+        self._unpromised = frozenset(
+            rule.id for rule in CATALOGUE.values() if not profile.refused.keys().isdisjoint(rule.needs)
+        )
+        """Rules about what this broker has refused or passed over when it was asked: it cannot break them."""
         self._fact: Fact | None = None
         self._model: Model | None = None
 
@@ -193,7 +199,7 @@ class Notes:
         """The history contradicts the rule at this event, or at an earlier one of which it is certain only now;
         `witness` are further events that show it; `where`: the circumstances then; `unless`: rules that explain it as
         well if the broker breaks them."""
-        if self._fact is not None and self._doubted(rule, finding=True):
+        if rule in self._unpromised or (self._fact is not None and self._doubted(rule, finding=True)):
             return
         self.judgement.exercised[rule] += 1
         if certain:

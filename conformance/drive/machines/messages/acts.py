@@ -207,7 +207,8 @@ class Mumble:
     text: str
 
     def perform(self, world: World) -> None:
-        world.channel(self.channel).publish(world.queue(self.queue), properties={"expiration": self.text})
+        if world.stage.offers("expiration"):
+            world.channel(self.channel).publish(world.queue(self.queue), properties={"expiration": self.text})
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,12 +43,17 @@ def miscounted(channel: ChannelLife, rule: str) -> tuple[str, ...]:
 
 
 def kept(channel: ChannelLife, consumer: Consumer, rule: str) -> tuple[str, ...]:
-    """Rules that explain as well that a consumer with a limit is not served: who does not settle what a settlement of
-    several covers frees no slots either."""
-    if not (consumer.limit or channel.shared.count):
+    """Rules that explain as well that a consumer with a limit is not served: slots that were given back are lost, or
+    were never given back by a settlement of several."""
+    limited = [
+        window for window, limit in ((consumer.window, consumer.limit), (channel.shared, channel.shared.count)) if limit
+    ]
+    if not limited:
         return ()
-    several = any(multiple for _, multiple, _ in consumer.window.ways | channel.shared.ways)
-    return (*(SETTLING_SEVERAL if several else ()), *miscounted(channel, rule))
+    leaks = dict.fromkeys(_of_leak(channel, window) for window in limited)
+    several = any(multiple for window in limited for _, multiple, _ in window.ways)
+    others = (*leaks, *(SETTLING_SEVERAL if several else ()), *miscounted(channel, rule))
+    return tuple(other for other in others if other not in ("", rule))
 
 
 def gets(channel: ChannelLife) -> int:
