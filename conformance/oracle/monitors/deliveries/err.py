@@ -363,11 +363,13 @@ def connection_lost_after_a_channel(fact: ConnectionFailed, notes: Notes) -> Non
 def connection_lost_over_a_close(fact: ConnectionFailed, notes: Notes) -> None:
     """A close that crossed the broker's own cost the connection, or the close-ok that the broker's own asked for."""
     ids = ids_of(fact.event) if fact.event.kind == METHOD else None
-    for channel in fact.connection.channels.values():
+    connection = fact.connection
+    for channel in dict.fromkeys((*connection.channels.values(), *connection.failed.values())):
         if fact.error is not None or not channel.close_seen:
             continue
         sent = channel.close_sent if not channel.indeterminate and ids in (None, CLOSE) else 0
-        answered = channel.close_answered if not channel.discarding and ids == CLOSE_OK else 0
+        due = not channel.discarding and not connection.unasked_close_ok
+        answered = channel.close_answered if due and ids == CLOSE_OK else 0
         if sent or answered:
             seen = closing(fact.event.args) if ids is not None else "the connection broke"
             allowed = "the close of" if sent else "its own close, and an open connection, after a close by both of"
