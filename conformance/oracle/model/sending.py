@@ -51,6 +51,7 @@ def send(model: Model, connection: Connection, event: Event) -> None:
     if channel is not None and channel.requests:
         transacting.hurry(channel, event)
     if event.method == "channel.close-ok":
+        connection.unasked_close_ok |= channel is None or not channel.discarding
         if channel is not None:
             channel.discarding = False
         return

@@ -327,6 +327,21 @@ def crossing_close_is_hard(self: Connection, method: m.ChannelClose) -> None:
     raise ConnectionException(ReplyCode.CHANNEL_ERROR, "expected 'channel.close-ok'")
 
 
+@changes(
+    "errors.crossing-close-ok-is-hard",
+    "the close-ok of a client whose close had crossed the broker's own closes the connection",
+    "ERR-008",
+)
+def crossing_close_ok_is_hard(parts: Parts) -> None:
+    below = parts.connection
+
+    def answer_channel_close(self: Connection, method: m.ChannelClose) -> None:
+        below.answer_channel_close(self, method)
+        below.forget_channel(self, m.ChannelCloseOk(method.channel))
+
+    parts.override("connection", answer_channel_close=answer_channel_close)
+
+
 # -- too late
 
 

@@ -15,7 +15,7 @@ from conformance.drive.stage import Stage
 
 @rule("AUTH-024", queue_types=CLASSIC)
 def test_rights_in_two_virtual_hosts(stage: Stage) -> None:
-    """A user may read in one and write in the other."""
+    """A user may read in one and write in the other. Another one may do anything in one, and nothing in the other."""
     queue, login = stage.queue(), user(stage, patterns((), ["amq.direct"]))
     vhost = stage.around.vhost(stage)
     stage.around.permit(stage, login[0], {**EVERYTHING, "write": NOTHING}, vhost=vhost)
@@ -23,6 +23,11 @@ def test_rights_in_two_virtual_hosts(stage: Stage) -> None:
     attempt(stage, here, m.BasicGet(here.number, queue=queue))
     for channel in (here, away):
         publish(stage, channel, "amq.direct", "k")
+    other = user(stage, EVERYTHING)
+    stage.around.permit(stage, other[0], dict.fromkeys(EVERYTHING, NOTHING), vhost=vhost)
+    for channel in (enter(stage, other, vhost), enter(stage, other)):
+        look = m.ExchangeDeclare(channel.number, exchange="amq.direct", type="direct", passive=True, durable=True)
+        attempt(stage, channel, look)
 
 
 @rule("AUTH-025", queue_types=CLASSIC)

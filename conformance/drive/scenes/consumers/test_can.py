@@ -15,6 +15,9 @@ from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import restock, stocked
 from conformance.drive.stage import Stage
 
+LONGEST = 255
+"""Octets of a short string."""
+
 NOTICE = "consumer_cancel_notify"
 RACES = 12
 """This many crossings of a cancel and a deletion; brokers that get it wrong do so in some of them only."""
@@ -79,6 +82,8 @@ def test_each_consumer_is_notified_once(stage: Stage) -> None:
     for channel in channels:
         channel.consume(queue)
         channel.consume(queue, no_ack=True)
+    for tag in ("t" * LONGEST, "ü" * (LONGEST // 2)):
+        channels[0].consume(queue, tag=tag)
     deleter = stage.channel()
     for mine in (queue, own):
         deleter.consume(mine)

@@ -150,16 +150,19 @@ LETTER = {
 
 EMPTY_TEXTS: Mapping[str, Any] = dict.fromkeys(("content_type", "correlation_id", "reply_to", "type", "app_id"), "")
 NOUGHTS: Mapping[str, Any] = {"priority": 0, "timestamp": 0}
+MOST: Mapping[str, Any] = {"priority": 255, "timestamp": 2**63 - 1, "content_type": "t" * 255, "app_id": "ü" * 127}
 
 
 @rule("CONTENT-007")
 def test_dead_letters(stage: Stage) -> None:
     """Messages with properties and headers of all types are rejected, one alone and two together, and got again; and
-    so are some whose properties say nothing. One of all types expires."""
+    so are some whose properties say nothing, or as much as they can. One of all types expires, in a queue of each kind.
+    """
     heir = stage.queue()
-    queue = stage.queue({"x-dead-letter-exchange": "", "x-dead-letter-routing-key": heir})
+    to_heir: dict[str, Any] = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": heir}
+    queue = stage.queue(to_heir)
     channel = confirming(stage)
-    for letter in ({**LETTER, "reply_to": "reply", "headers": every_type()}, {**EMPTY_TEXTS, **NOUGHTS}):
+    for letter in ({**LETTER, "reply_to": "reply", "headers": every_type()}, {**EMPTY_TEXTS, **NOUGHTS}, MOST):
         channel.publish(queue, 3, properties=letter)
         settle(stage, channel)
         tags = stage.fetch(channel, queue, 3)
@@ -168,10 +171,14 @@ def test_dead_letters(stage: Stage) -> None:
         stage.barrier(channel)
         stage.fetch(channel, heir, stage.judge.ready(heir))
     if stage.profile.queue(stage.queue_type).messages_expire:
-        channel.publish(queue, properties={**LETTER, "priority": 3, "headers": every_type(), "expiration": "100"})
+        ranked = stage.queue_type == "classic" and stage.offers("x-max-priority")
+        queues = [queue, *([stage.queue({**to_heir, "x-max-priority": 5})] if ranked else [])]
+        for one in queues:
+            channel.publish(one, properties={**LETTER, "priority": 3, "headers": every_type(), "expiration": "100"})
         settle(stage, channel)
         wait(stage, 1.0)
-        stage.get(channel, heir)
+        for _ in queues:
+            stage.get(channel, heir)
 
 
 @rule("CONTENT-008")

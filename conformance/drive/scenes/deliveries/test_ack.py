@@ -13,9 +13,11 @@ import pytest
 
 from codec import methods as m
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import holding, outstanding, reopen, restock, stocked
+from conformance.drive.scenes.props import holding, limited, outstanding, reopen, restock, stocked
 from conformance.drive.scenes.topology.test_queue import elsewhere
 from conformance.drive.stage import Stage
+
+WIDE = (1 << 8) + 2
 
 
 @rule("ACK-001")
@@ -32,7 +34,13 @@ def test_a_single_ack_settles_one(stage: Stage) -> None:
 @rule("ACK-002")
 def test_a_multiple_settles_all_up_to_its_tag(stage: Stage) -> None:
     """U = {1..6}: after ack(2), ack(4, multiple) takes 1, 3 and 4; 5 and 6 go back. And where two that it takes
-    had come before."""
+    had come before; and of more than an octet can count, by name and by tag 0."""
+    for tag in (WIDE, 0):
+        channel = limited(stage, stocked(stage, WIDE + 2), 0)
+        channel.ack(tag, multiple=True)
+        stage.barrier(channel)
+        channel.close()
+        stage.quiesce()
     channel, _ = holding(stage, 6)
     channel.ack(2)
     channel.ack(4, multiple=True)

@@ -47,14 +47,15 @@ def test_numbers_begin_at_the_first_select(stage: Stage) -> None:
 
 @rule("CNF-003")
 def test_a_second_select_changes_nothing(stage: Stage) -> None:
-    """Two publishes, a select, one more; then both in one write."""
+    """Two publishes, a select, one more; then both in one write. Likewise with nowait."""
     queue = stage.queue()
     channel = confirming(stage)
     channel.publish(queue, 2)
     stage.quiesce()
-    channel.confirm()
-    channel.publish(queue)
-    stage.quiesce()
+    for no_wait in (False, True):
+        channel.confirm(no_wait)
+        channel.publish(queue)
+        stage.quiesce()
     with stage.batch():
         channel.publish(queue)
         channel.confirm()

@@ -25,6 +25,17 @@ RECOVERS = 20.0
 """Seconds in which a queue has to give something out, when the broker answers again."""
 
 
+def _on_to(stage: Stage, exchange: str) -> list[str]:
+    """Exchanges that lead to this one alone: as their alternate, and by a binding."""
+    ways = []
+    if stage.offers("alternate-exchange"):
+        ways.append(stage.exchange(arguments={"alternate-exchange": exchange}))
+    if stage.offers("exchange.bind"):
+        ways.append(stage.exchange())
+        stage.bind_exchange(exchange, ways[-1])
+    return ways
+
+
 @rule("CNF-005")
 def test_accepted_and_refused_side_by_side(stage: Stage) -> None:
     """A full queue that rejects, and one with room, in one burst: every second publish is refused."""
@@ -59,9 +70,13 @@ def test_what_goes_nowhere_is_confirmed(stage: Stage) -> None:
 
 @rule("CNF-009")
 def test_what_is_returned_is_confirmed_after_it(stage: Stage) -> None:
-    """Mandatory publishes that go nowhere: alone, behind others that go somewhere, empty, and of several frames."""
+    """Mandatory publishes that go nowhere: alone, behind others that go somewhere, empty, and of several frames. And on
+    by a binding, or by an alternate, to an exchange that leads nowhere either."""
     queue, empty = stage.queue(), stage.exchange()
     channel = confirming(stage)
+    for way in _on_to(stage, empty):
+        channel.publish("any", exchange=way, mandatory=True)
+        stage.quiesce()
     channel.publish("any", exchange=empty, mandatory=True)
     stage.quiesce()
     with stage.batch():
@@ -95,11 +110,16 @@ def test_a_confirm_speaks_for_all_queues(stage: Stage) -> None:
 
 @rule("CNF-011")
 def test_a_full_queue_refuses(stage: Stage) -> None:
-    """More publishes than the queue has room for; once a message was taken there is room for one again."""
+    """More publishes than the queue has room for, also by an exchange, and over two; once a message was taken there is
+    room for one again."""
     channel, reader = confirming(stage), stage.channel()
     queue = filled(stage, channel)
     channel.publish(queue, 2)
     stage.quiesce()
+    exchange = stage.exchange(queue)
+    for way in (exchange, *_on_to(stage, exchange)):
+        channel.publish("", exchange=way)
+        stage.quiesce()
     stage.fetch(reader, queue, no_ack=True)
     channel.publish(queue)
     stage.quiesce()

@@ -249,6 +249,8 @@ def test_all_is_there(stage: Stage) -> None:
     channel = transactional(stage)
     for queue in (queues[0], queues[1], queues[0], queues[2]):
         channel.publish(queue)
+    for body in (b"", large(channel)):
+        channel.publish(queues[0], body=body)
     for way in ways:
         channel.publish("", exchange=way)
     channel.tx_commit()
@@ -359,6 +361,24 @@ def test_a_rollback_and_what_is_not_settled(stage: Stage) -> None:
     restock(stage, queue, 3)
     for tag in stage.fetch(channel, queue, 3):
         channel.ack(tag)
+        stage.barrier(channel)
+        channel.tx_commit()
+        stage.quiesce()
+    _all_that_there_was(stage)
+
+
+def _all_that_there_was(stage: Stage) -> None:
+    """All that is held is settled, and more is fetched before the commit: that is still held after it."""
+    queue = stocked(stage, 6)
+    for settle in ("ack", "nack") if stage.offers("basic.nack") else ("ack",):
+        channel = transactional(stage)
+        stage.fetch(channel, queue)
+        getattr(channel, settle)(0, multiple=True)
+        (later,) = stage.fetch(channel, queue)
+        channel.tx_commit()
+        stage.quiesce()
+        stage.get(stage.channel(), queue, no_ack=True)
+        channel.ack(later)
         stage.barrier(channel)
         channel.tx_commit()
         stage.quiesce()

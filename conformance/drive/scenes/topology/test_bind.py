@@ -121,20 +121,22 @@ def test_the_default_exchange_is_not_bound(stage: Stage) -> None:
 @pytest.mark.parametrize("how", ENDS)
 def test_bindings_go_with_what_they_bind(stage: Stage, how: str) -> None:
     """A queue ends and is declared anew, then an exchange; a message is published to the exchange each time, and
-    at last to another one that had led there."""
+    at last to another one that had led there. The queue has three bindings, by two keys."""
     exchange, channel = declared(stage), confirming(stage)
     source = declared(stage, "fanout") if stage.offers("exchange.bind") else ""
     if source:
         stage.bind_exchange(exchange, source)
 
     def bind(queue: str) -> None:
-        stage.backstage(queue).bind(queue, exchange, "key")
-        stage.quiesce()
+        for key, arguments in (("key", None), ("other", None), ("key", {"note": "red"})):
+            stage.backstage(queue).bind(queue, exchange, key, arguments)
+            stage.quiesce()
 
     queue = ended(stage, how, bind)
     stage.queue(name=queue)
-    channel.publish("key", exchange=exchange)
-    stage.quiesce()
+    for key in ("key", "other"):
+        channel.publish(key, exchange=exchange)
+        stage.quiesce()
     stage.bind(queue, exchange, "key")
     hand = stage.backstage()
     delete(hand, exchange)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codec import values
+from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import confirming
 from conformance.drive.scenes.topology.test_exch import CLASSIC, declared
@@ -102,7 +103,7 @@ def test_bindings_that_differ_in_arguments(stage: Stage, kind: str) -> None:
 @rule("BIND-013", queue_types=CLASSIC)
 def test_exchanges_that_are_unbound(stage: Stage) -> None:
     """One of two bindings between exchanges is removed, then the other with nowait; a message for each after each. A
-    binding the other way stays."""
+    binding the other way stays. And two that differ in their arguments alone."""
     stage.require("exchange.bind")
     source, queue, channel = declared(stage), stage.queue(), confirming(stage)
     onward = stage.exchange(queue)
@@ -122,6 +123,25 @@ def test_exchanges_that_are_unbound(stage: Stage) -> None:
     for exchange in (onward, source):
         channel.publish("back", exchange=exchange)
         stage.quiesce()
+    for kind in ("direct", "headers"):
+        if kind == "direct" or stage.offers(f"{kind} exchange"):
+            _between_by_arguments(stage, kind, onward, channel)
+
+
+def _between_by_arguments(stage: Stage, kind: str, onward: str, channel: Channel) -> None:
+    """Two bindings of one key lead from an exchange of this type to another. One is removed, then the other."""
+    source = declared(stage, kind)
+    matches = {"x-match": "all"} if kind == "headers" else {}
+    names = ("ink", "paper")
+    for name in names:
+        channel.bind_exchange(onward, source, "key", {**matches, name: "red"})
+        stage.quiesce()
+    for gone in names:
+        channel.unbind_exchange(onward, source, "key", {**matches, gone: "red"})
+        stage.quiesce()
+        for name in names:
+            channel.publish("key", exchange=source, properties={"headers": values.table({name: "red"})})
+            stage.quiesce()
 
 
 @rule("BIND-014", queue_types=CLASSIC)

@@ -86,9 +86,11 @@ def test_topic_keys_without_wildcards(stage: Stage) -> None:
 
 @rule("ROUTE-004", queue_types=CLASSIC)
 def test_a_star_is_one_word(stage: Stage) -> None:
-    """At the beginning, in the middle, at the end, twice; and as a part of a word."""
+    """At the beginning, in the middle, at the end, twice; and as a part of a word. A word may be of any letters, and
+    long, and be one that stands for others elsewhere."""
     channel, exchange = spread(stage, "topic", ("*", "*.b", "a.*.c", "a.*", "*.*", "a*"))
     publish(channel, exchange, "a", "a.b", "a.b.c", "a.c", "a.b.b.c", "", "x.b", "a*", "ab", "*")
+    publish(channel, exchange, "ä", "日本.b", "a.é \U0001d11e.c", "a.#", "1.-_/", "a." + "w" * 253)
     stage.quiesce()
 
 

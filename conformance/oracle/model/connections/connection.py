@@ -38,6 +38,8 @@ class Connection:
     ended: int = 0
     hung_up_ns: int = 0
     """The time at which its socket was closed."""
+    unasked_close_ok: bool = False
+    """The client has sent a close-ok that no close of the broker had asked for."""
     blocking: Blocking = field(default_factory=Blocking)
     misused: int = 0
     """When the client last used a channel that was closed already."""

@@ -32,6 +32,7 @@ FORMS = {"TAG-008": "ERR-001", "RQ-014": "ERR-001"}
 """Rules by which a tag is unknown, and that say no more: any refusal bears them out. Its form is for the rule that
 names 406 and the channel, of a second settlement."""
 
+CLOSE, CLOSE_OK = (20, 40), (20, 41)
 OVER = "connection error"
 """How a channel has ended whose connection the broker has closed."""
 USABLE, UNLIMITED = "the number is usable", "its prefetch limit is gone"
@@ -360,19 +361,26 @@ def connection_lost_after_a_channel(fact: ConnectionFailed, notes: Notes) -> Non
 
 @judges(ConnectionFailed, "ERR-008")
 def connection_lost_over_a_close(fact: ConnectionFailed, notes: Notes) -> None:
-    """A close that crossed the broker's own cost the connection."""
-    for channel in fact.connection.channels.values():
-        crossing = channel.close_seen and channel.close_sent and not channel.indeterminate
-        if crossing and fact.error is None and (fact.event.kind != METHOD or ids_of(fact.event) == (20, 40)):
-            seen = closing(fact.event.args) if fact.event.kind == METHOD else "the connection broke"
+    """A close that crossed the broker's own cost the connection, or the close-ok that the broker's own asked for."""
+    ids = ids_of(fact.event) if fact.event.kind == METHOD else None
+    connection = fact.connection
+    for channel in dict.fromkeys((*connection.channels.values(), *connection.failed.values())):
+        if fact.error is not None or not channel.close_seen:
+            continue
+        sent = channel.close_sent if not channel.indeterminate and ids in (None, CLOSE) else 0
+        due = not channel.discarding and not connection.unasked_close_ok
+        answered = channel.close_answered if due and ids == CLOSE_OK else 0
+        if sent or answered:
+            seen = closing(fact.event.args) if ids is not None else "the connection broke"
+            allowed = "the close of" if sent else "its own close, and an open connection, after a close by both of"
             notes.find(
                 "ERR-008",
                 fact.event,
-                f"close-ok for the close of channel {channel.number}",
+                f"close-ok for {allowed} channel {channel.number}",
                 f"connection: {seen}",
-                channel.close_sent,
+                sent or answered,
                 channel.close_seen,
-                certain=fact.event.kind == METHOD,
+                certain=ids is not None,
             )
 
 

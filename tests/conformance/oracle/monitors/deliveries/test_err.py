@@ -49,6 +49,20 @@ BROKEN = {
 }
 
 
+CROSSED = BAD + "1 > close \n" + REFUSED + "1 < close-ok \n 1 > closed-ok \n"
+
+
+def test_the_close_ok_that_the_broker_asked_for_costs_nothing(play) -> None:
+    """After closes that crossed the broker names it in a close of the connection."""
+    assert play(CROSSED + "0 < kicked 504 20 41 CHANNEL_ERROR").broken == ["ERR-008"]
+
+
+@pytest.mark.parametrize("more", ["1 > closed-ok \n 0 < kicked 504 20 41 CHANNEL_ERROR", "0 < kicked 320 0 0 FORCED"])
+def test_a_second_close_ok_may_cost_the_connection(play, more: str) -> None:
+    """And so may whatever has nothing to do with it."""
+    assert play(CROSSED + more).broken == []
+
+
 def test_a_mistake_that_passes_breaks_its_own_rule_only(play) -> None:
     assert play(BAD + "@barrier 1 \n - deadline replies").broken == ["ERR-002"]
 
