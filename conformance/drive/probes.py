@@ -56,7 +56,7 @@ UNSHOWN = frozenset({"basic.nack", "x-priority"})
 ANNOUNCED = frozenset({"x-priority"})
 """Arguments that nobody has to know: only who announces them promises anything."""
 UNHEARD_OF = frozenset({"basic.nack", "confirm.select", "exchange.bind"})
-"""Methods of RabbitMQ. To who knows the text alone their frames are malformed; that may cost the connection wordlessly."""
+"""Methods of RabbitMQ. Who knows the text alone cannot read them, and may drop the connection without a word."""
 REPLIES = "amq.rabbitmq.reply-to"
 
 
