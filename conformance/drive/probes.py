@@ -7,10 +7,10 @@ about the feature still use it, and all other scenes do without it. A queue type
 refuses a type that does not exist.
 
 Some brokers let no client in that announces more than it must. They are asked with less, and the suite keeps what
-works. Who announces that it lacks a feature lacks it, unless the answer shows the contrary; who announces that it has
-one refuses it lawfully by 540 alone, while who announces nothing may drop the connection over a method that it never heard
-of; an argument that nobody has to know must be announced; and who takes an argument
-and passes over it (`effects`) does not offer it, unless the profile was made for this very product.
+works. Who announces that it lacks a feature lacks it, unless the answer shows the contrary. Who announces that it has
+one refuses it lawfully by 540 alone. Who announces nothing of a method may never have heard of it, and may drop the
+connection over it. An argument that nobody has to know must be announced. Who takes an argument and passes over it
+(`effects`) does not offer it, unless the profile was made for this very product.
 
 The first question finds a way to declare queues at all: as durable, or where that is refused, as transient. All others
 then use that way.
