@@ -84,7 +84,7 @@ def _on_channel_0(model: Model, connection: Connection, event: Event) -> None:
 def _start_ok(model: Model, connection: Connection, event: Event) -> None:
     connection.whole = True
     cancelling.announce(connection, event)
-    alarms.announce(connection, event)
+    alarms.announce(connection, event, model.connections.values())
     connection.user = _user(event)
 
 

@@ -23,9 +23,14 @@ ENOUGH = 5
 """A connection may learn of an alarm a moment after it was raised."""
 
 
-def announce(connection: Connection, event: Event) -> None:
-    """The client's start-ok."""
-    connection.blocking.wanted = cancelling.capability(event.args.get("client_properties"), CAPABILITY)
+def announce(connection: Connection, event: Event, others: Iterable[Connection]) -> None:
+    """The client's start-ok. An alarm that is there already is one for this connection as well."""
+    blocking = connection.blocking
+    blocking.wanted = cancelling.capability(event.args.get("client_properties"), CAPABILITY)
+    amid = [other.blocking for other in others if other.blocking.halting]
+    if amid:
+        blocking.halting = True
+        blocking.alarmed = event.seq if all(other.alarmed for other in amid) else 0
 
 
 def changed(connections: Iterable[Connection], event: Event) -> None:
