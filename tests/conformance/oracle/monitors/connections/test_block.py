@@ -15,7 +15,7 @@ BLOCKED, UNBLOCKED = "0 < blocked memory \n", "0 < unblocked \n"
 OVER = "- alarm clearing \n - alarm cleared \n"
 TOLD = WANTS + RAISED + PRESS + BLOCKED
 MEANWHILE = TOLD + "1 > publish q m2 \n 1 > flow \n" + OVER + UNBLOCKED + "1 < ack 1 \n"
-LATE = "c:0 > start-ok blocking \n 1 > open \n 1 < open-ok \n"
+LATE = "e:0 > start-ok blocking \n e:1 > open \n e:1 < open-ok \n"
 FIVE = "".join(f"1 > publish q m{number} \n" for number in range(1, 6))
 ASIDE = PLAIN + TOLD + "d:1 > publish q m2 \n"
 D_GOES_ON = "d:1 > flow \n d:1 < flow-ok \n"
@@ -37,7 +37,7 @@ BROKEN = [
     ("BLOCK-002", WANTS + UNBLOCKED),
     ("BLOCK-003", WANTS + RAISED + FIVE + "- deadline replies"),
     ("BLOCK-003", WANTS + RAISED + PRESS + "0 < blocked"),
-    ("BLOCK-003", "@queue q \n" + RAISED + LATE + FIVE + "- deadline replies"),
+    ("BLOCK-003", "@queue q \n" + RAISED + LATE + FIVE.replace("1 >", "e:1 >") + "- deadline replies"),
     ("BLOCK-004", TOLD + OVER + "- deadline replies"),
     ("BLOCK-005", MEANWHILE + "- deadline replies"),
     ("BLOCK-005", MEANWHILE + "1 < ack 2 \n 1 < flow-ok \n - deadline drain q"),
@@ -53,7 +53,7 @@ LAWFUL = {
     + "@queue q \n"
     + RAISED
     + LATE.replace(" blocking", "")
-    + "1 > select \n 1 < select-ok \n 1 > publish q m1 \n - deadline replies",
+    + "e:1 > publish q m1 \n e:1 > flow \n - deadline replies",
     "an alarm of the broker's own": WANTS + BLOCKED + "1 > flow \n 1 < flow-ok \n" + UNBLOCKED,
     "it is told before the command ends": WANTS + "- alarm raising \n" + PRESS + BLOCKED + "- alarm raised",
     "it is told of the end before the command ends": TOLD + "- alarm clearing \n" + UNBLOCKED + "- alarm cleared",
