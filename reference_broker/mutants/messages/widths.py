@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from reference_broker.channel import Channel
+from reference_broker.deadletter import DeadLetters
 from reference_broker.message import Entry, Message
 from reference_broker.mutants.kinds import changes, replaces
 from reference_broker.parts import Parts
 from reference_broker.queue import Queue
 from reference_broker.ready import BEFORE_ALL_POSITIONS, Ready
+from reference_broker.unacked import Delivery
 
 NINE = 9
-TWO_OCTETS = 0xFFFF
+MANY = 256
+TWO_OCTETS, FOUR_OCTETS = 0xFFFF, 0xFFFFFFFF
 
 
 @replaces("queue.expiry", "widths.time", "of a time to live the lowest sixteen bits count", "TTL-004")
@@ -41,3 +47,17 @@ def octets(parts: Parts) -> None:
         return entry
 
     parts.override("ready", push=push, put_back=put_back, pop=pop)
+
+
+@replaces("dead_letters.letter", "widths.dates", "a dead letter keeps four octets of its timestamp", "CONTENT-007")
+def dates(self: DeadLetters, *about: Any) -> Message:
+    dead = DeadLetters.letter(self, *about)
+    date = dead.header.timestamp
+    return dead if date is None else dead.copy(dead.exchange, dead.routing_key, timestamp=date & FOUR_OCTETS)
+
+
+@replaces("channel.collect", "widths.settlements", f"a settlement settles {MANY} deliveries at most", "ACK-002")
+def settlements(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+    found = Channel.collect(self, tag, multiple)
+    self.unacked.restore(found[MANY:])
+    return found[:MANY]

@@ -327,3 +327,9 @@ def recover_forgets(channel: Channel, method: m.BasicRecover) -> None:
     basic.recover(channel, method)
     if channel.transaction is not None:
         channel.transaction.take_settled()
+
+
+@replaces("transaction.publish", "transactions.nothing-is-nothing", "a commit publishes no empty message", "TX-010")
+def nothing_is_nothing(self: Transaction, channel: Channel, exchange: str, message: Message, mandatory: bool) -> None:
+    if message.body:
+        Transaction.publish(self, channel, exchange, message, mandatory)

@@ -21,15 +21,20 @@ from conformance.drive.offers import adapted
 from conformance.drive.probes import LOST, OFFERED, REFUSED, SILENT, WRONG, Answer, Inquiry
 from reference_broker import ReferenceBroker
 from reference_broker.broker import CAPABILITIES
+from reference_broker.channel import Channel
 from reference_broker.errors import raised
 from reference_broker.parts import HANDLERS
 
 PATIENCE = 0.3
 
 
-def asked(monkeypatch: pytest.MonkeyPatch, capabilities: Mapping[str, bool | None]) -> dict[str, Answer]:
-    """The answers of a broker that announces these capabilities, and leaves exchange.bind unanswered."""
-    monkeypatch.setitem(HANDLERS, m.ExchangeBind, lambda channel, method: None)
+def asked(
+    monkeypatch: pytest.MonkeyPatch,
+    capabilities: Mapping[str, bool | None],
+    bind: Callable[[Channel, m.ExchangeBind], None] = lambda channel, method: None,
+) -> dict[str, Answer]:
+    """The answers of a broker that announces these capabilities, and does this about exchange.bind: nothing."""
+    monkeypatch.setitem(HANDLERS, m.ExchangeBind, bind)
     said = {name: on for name, on in {**CAPABILITIES, **capabilities}.items() if on is not None}
     monkeypatch.setattr("reference_broker.broker.CAPABILITIES", said)
     with ReferenceBroker() as broker:
@@ -52,6 +57,17 @@ def test_an_argument_that_nobody_announces_promises_nothing(monkeypatch: pytest.
 def test_what_is_answered_is_offered_whatever_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
     found = asked(monkeypatch, {"publisher_confirms": False, "direct_reply_to": False})
     assert (found["confirm.select"].state, found["direct reply-to"].state) == (OFFERED, OFFERED)
+
+
+@pytest.mark.parametrize(("announced", "state"), [(None, REFUSED), (True, LOST)])
+def test_who_drops_the_connection_may_never_have_heard_of_the_method(
+    monkeypatch: pytest.MonkeyPatch, announced: bool | None, state: str
+) -> None:
+    """As Qpid Broker-J does, which knows the text alone; who announces the method has heard of it."""
+    found = asked(
+        monkeypatch, {"exchange_exchange_bindings": announced}, lambda channel, _: channel.connection.finish()
+    )
+    assert found["exchange.bind"].state == state
 
 
 def test_what_is_announced_and_not_answered_is_no_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
