@@ -19,6 +19,7 @@ from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.monitors.topology.route import MOVES
 from conformance.oracle.topology import Message, explain
+from conformance.oracle.topology import explaining as ways
 from conformance.oracle.topology.state import NamedQueue
 
 REACHED, CONCEALED = "ROUTE-018", "ROUTE-019"
@@ -72,11 +73,11 @@ def addressed(fact: Passed, notes: Notes) -> None:
     vhost, key, barred = fact.connection.vhost, event.routing_key or "", frozenset[str]()
     names = {*carbon, *blind} - {key}
     if event.exchange:
-        ways = _ways(fact, channel, (key, *carbon, *blind))
-        if ways is None:
+        found = _ways(fact, channel, (key, *carbon, *blind))
+        if found is None:
             known[event.message] = None
             return
-        names, barred = ways
+        names, barred = found
     there = [
         name
         for name in names
@@ -93,20 +94,22 @@ def _ways(fact: Passed, channel: ChannelLife, keys: tuple[str, ...]) -> tuple[se
     """The queues to which these keys lead, and those to which they do not; None: nobody can tell.
 
     Behind another exchange the texts leave it open whether a message has all its keys again, as in RabbitMQ, or only
-    the one by which it came there, as in LavinMQ. There only what is so in both cases is certain."""
+    the one by which it came there, as in LavinMQ. There only what is so in both cases is certain. What hangs on empty
+    words is ROUTE-016's, of which no text speaks."""
     event = fact.event
     together = explain(fact.topology, channel, event.exchange or "", Message(keys[0], event.arguments, keys[1:]))
     if together is None or together.delicate:
         return None
+    reached = {name for name, labels in together.reached.items() if ways.EMPTY not in labels}
     if not _goes_on(fact, event.exchange or ""):
-        return {*together.reached}, frozenset(together.barred)
+        return reached, frozenset(together.barred)
     if len(keys) > MOST:
         return None
     each = [explain(fact.topology, channel, event.exchange or "", Message(key, event.arguments)) for key in keys]
     if None in each:
         return None
     alone = {name for one in each if one is not None for name in one.reached}
-    return alone.intersection(together.reached), frozenset(together.barred) - alone
+    return alone & reached, frozenset(together.barred) - alone
 
 
 def _goes_on(fact: Passed, name: str | None) -> bool:

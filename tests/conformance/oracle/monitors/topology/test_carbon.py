@@ -37,6 +37,7 @@ ANEW = "90 > delete q2 \n 90 < delete-ok 0 \n 90 > declare q2 \n 90 < declare-ok
 ON = BOTH + "90 > exchange x topic \n 90 < exchange-ok \n 90 > exchange z fanout \n 90 < exchange-ok \n"
 ON += "90 > bind q2 z \n 90 < bind-ok \n 90 > bind q x q2 \n 90 < bind-ok \n"
 ON += "90 > bind-exchange z x nowhere \n 90 < bind-exchange-ok \n"
+WORDS = BOTH + "90 > exchange x topic \n 90 < exchange-ok \n 90 > bind q2 x a.*.b \n 90 < bind-ok \n"
 NEXT = ON.replace("z fanout", "z direct").replace("bind q2 z", "bind q2 z q2")
 SOUND = {
     "ROUTE-018": BOTH + SENT + f"{GOT} {with_headers(CC)}",
@@ -61,6 +62,9 @@ LAWFUL = {
     "a key leads there": X + BY_X + ACKED + ASKED.format("q2") + comes(1, "q2"),
     "its binding was removed meanwhile": X + BY_X + UNBIND + ACKED + ASKED.format("q2") + EMPTY,
     "without its binding the alternate has it": X + BY_X + UNBIND + ACKED + ASKED.format("q3") + comes(1, "q3"),
+    "the texts do not speak of empty words": WORDS
+    + MANDATORY.replace("nowhere", "a..b")
+    + RETURNED.replace("nowhere", "a..b"),
     "it came back": BOTH
     + SENT.replace(" no_ack", "")
     + comes(1, "q2")
