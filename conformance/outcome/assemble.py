@@ -123,14 +123,15 @@ def _names(troubles: Iterable[Trouble], kind: str) -> list[str]:
 
 
 def _weighed(witnesses: Mapping[str, Sequence[Seen]], known: Known) -> dict[str, list[Seen]]:
-    """Findings that another broken rule explains as well are not certain; nor does a rule explain others whose own
-    findings are all explained so. What is known to be broken explains nothing: its consequences are known, too."""
-    certain = {
-        rule: [one.finding for entry, one in seen if one.finding.certain and _excuse(known, entry, one) is None]
+    """Findings that another broken rule explains as well are not certain. What is known to be broken explains nothing:
+    its consequences are known, too."""
+    proven = {
+        rule
         for rule, seen in witnesses.items()
+        if any(
+            one.finding.certain and not one.finding.unless and _excuse(known, entry, one) is None for entry, one in seen
+        )
     }
-    accused = {rule for rule, findings in certain.items() if findings}
-    proven = {rule for rule, findings in certain.items() if any(accused.isdisjoint(one.unless) for one in findings)}
 
     def weigh(witness: Witness) -> Witness:
         finding = witness.finding

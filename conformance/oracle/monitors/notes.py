@@ -86,7 +86,6 @@ class Notes:
         "_said",
         "_shown",
         "_suspicions",
-        "_unpromised",
         "accused",
         "circumstances",
         "fresh",
@@ -115,10 +114,6 @@ class Notes:
         self._said: dict[str, int] = {}
         self._shown: dict[str, dict[str, int]] = {}
         self._suspicions: dict[Copy, list[Suspicion]] = {}
-        self._unpromised = frozenset(
-            rule.id for rule in CATALOGUE.values() if not profile.refused.keys().isdisjoint(rule.needs)
-        )
-        """Rules about what this broker has refused or passed over when it was asked: it cannot break them."""
         self._fact: Fact | None = None
         self._model: Model | None = None
 
@@ -199,7 +194,7 @@ class Notes:
         """The history contradicts the rule at this event, or at an earlier one of which it is certain only now;
         `witness` are further events that show it; `where`: the circumstances then; `unless`: rules that explain it as
         well if the broker breaks them."""
-        if rule in self._unpromised or (self._fact is not None and self._doubted(rule, finding=True)):
+        if self._unpromised(rule) or (self._fact is not None and self._doubted(rule, finding=True)):
             return
         self.judgement.exercised[rule] += 1
         if certain:
@@ -214,6 +209,11 @@ class Notes:
             finding = Finding(rule, event.history, at or event.seq, allowed, observed, seqs, certain, amid, unless)
             self.judgement.findings.append(finding)
             self.fresh.append(finding)
+
+    def _unpromised(self, rule: str) -> bool:
+        """Is it about what this broker has refused, or passed over, when it was asked? Then it cannot break it."""
+        refused = self.profile.refused
+        return bool(refused) and not refused.keys().isdisjoint(CATALOGUE[rule].needs)
 
     def _amid(self) -> tuple[str, ...]:
         """The circumstances in which the fact stands that is being judged."""
