@@ -65,7 +65,7 @@ class _Walk:
         self._met.add(exchange)
         matched = False
         for binding in exchange.bindings:
-            way = way_of(exchange, binding, self._message.key)
+            way = way_of(exchange, binding, self._message.keys)
             self.result.delicate |= way in DELICATE
             matches = MATCHERS[exchange.kind](binding.terms, self._message)
             if matches and binding.stands_for(self._actor):
@@ -145,12 +145,12 @@ def gone_of(exchange: Exchange, binding: Binding) -> str:
     return APART if any(one.terms.key == binding.terms.key and not one.removed for one in others) else UNBOUND
 
 
-def way_of(exchange: Exchange, binding: Binding, key: str) -> str:
-    """What this binding is an example of, for a message with this key. That a key has words which are empty, no text
+def way_of(exchange: Exchange, binding: Binding, keys: tuple[str, ...]) -> str:
+    """What this binding is an example of, for a message with these keys. That a key has words which are empty, no text
     speaks of; the empty key has none, but may be taken for one that is empty."""
     if exchange.kind == "topic":
         words = binding.terms.key.split(".")
-        if _empty(words) or _empty(key.split(".")) or (not key and "*" in words):
+        if _empty(words) or any(_empty(key.split(".")) or (not key and "*" in words) for key in keys):
             return EMPTY
         return HASH if "#" in words else STAR if "*" in words else TOPIC
     if exchange.kind == "headers":

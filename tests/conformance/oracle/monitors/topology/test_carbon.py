@@ -38,6 +38,7 @@ ON = BOTH + "90 > exchange x topic \n 90 < exchange-ok \n 90 > exchange z fanout
 ON += "90 > bind q2 z \n 90 < bind-ok \n 90 > bind q x q2 \n 90 < bind-ok \n"
 ON += "90 > bind-exchange z x nowhere \n 90 < bind-exchange-ok \n"
 WORDS = BOTH + "90 > exchange x topic \n 90 < exchange-ok \n 90 > bind q2 x a.*.b \n 90 < bind-ok \n"
+EMPTY_WORDS = '1 > publish nowhere m1 exchange=x mandatory with={"headers":{"CC":["A",[["S","a..b"]]]}} \n'
 NEXT = ON.replace("z fanout", "z direct").replace("bind q2 z", "bind q2 z q2")
 SOUND = {
     "ROUTE-018": BOTH + SENT + f"{GOT} {with_headers(CC)}",
@@ -65,6 +66,9 @@ LAWFUL = {
     "the texts do not speak of empty words": WORDS
     + MANDATORY.replace("nowhere", "a..b")
     + RETURNED.replace("nowhere", "a..b"),
+    "nor of those in further keys": WORDS
+    + EMPTY_WORDS
+    + EMPTY_WORDS.replace("1 > publish", "1 < return").replace(" mandatory", ""),
     "it came back": BOTH
     + SENT.replace(" no_ack", "")
     + comes(1, "q2")
