@@ -19,7 +19,6 @@ from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.monitors.topology.route import MOVES
 from conformance.oracle.topology import Message, explain
-from conformance.oracle.topology import explaining as ways
 from conformance.oracle.topology.state import NamedQueue
 
 REACHED, CONCEALED = "ROUTE-018", "ROUTE-019"
@@ -100,16 +99,15 @@ def _ways(fact: Passed, channel: ChannelLife, keys: tuple[str, ...]) -> tuple[se
     together = explain(fact.topology, channel, event.exchange or "", Message(keys[0], event.arguments, keys[1:]))
     if together is None or together.delicate:
         return None
-    reached = {name for name, labels in together.reached.items() if ways.EMPTY not in labels}
     if not _goes_on(fact, event.exchange or ""):
-        return reached, frozenset(together.barred)
+        return {*together.reached}, frozenset(together.barred)
     if len(keys) > MOST:
         return None
     each = [explain(fact.topology, channel, event.exchange or "", Message(key, event.arguments)) for key in keys]
     if None in each:
         return None
     alone = {name for one in each if one is not None for name in one.reached}
-    return alone & reached, frozenset(together.barred) - alone
+    return alone.intersection(together.reached), frozenset(together.barred) - alone
 
 
 def _goes_on(fact: Passed, name: str | None) -> bool:
