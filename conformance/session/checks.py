@@ -34,7 +34,7 @@ from conformance.session.options import Options
 from conformance.session.selection import selected_by
 from conformance.session.session import OpenedBroker, again
 
-Kind = tuple[str, bool, str, int | None]
+Kind = tuple[str, bool, str, int | None, tuple[str, ...]]
 LONGEST = 250
 SPENT = "the run had no time left to shorten this exchange. Run this rule alone:"
 LOST, TIME, HARNESS = "lost", "time", "harness"
@@ -191,8 +191,9 @@ class Attempt:
         return finding.rule, gist(finding.observed), self.queue_type
 
     def _kind(self, finding: Finding) -> Kind:
-        """What makes two findings one: rule, certainty, words without numbers, and the deviation that covers them."""
-        return finding.rule, finding.certain, gist(finding.observed), self._excuse(finding)
+        """What makes two findings one: rule, certainty, words without numbers, the deviation that covers them, and the
+        rules that explain them as well."""
+        return finding.rule, finding.certain, gist(finding.observed), self._excuse(finding), finding.unless
 
     def _excuse(self, finding: Finding) -> int | None:
         return excuse(self.opened.known.entries, finding.rule, finding.observed, self.queue_type, finding.where)

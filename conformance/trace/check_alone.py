@@ -40,7 +40,7 @@ def judged(
     stages("evidence", 0, 0)
     results = checked(runs, told, lambda done, known: stages("evidence", done, known))
     known = {one.results.run: excused(one.results) for one in results}
-    rows = {run.name: tables.excused(run.table, known) for run in runs}
+    rows = {run.name: run.table(known[run.name]) for run in runs}
     stages("tables", 0, 0)
     if find_spec("deltalake") is None or find_spec("pyarrow") is None:
         stages.note(NO_TABLES)

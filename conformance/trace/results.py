@@ -100,7 +100,8 @@ class FirstFinding(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """A kind of findings: of names only the first word counts. `times`: how often it came about."""
+    """A kind of findings: of names only the first word counts. `unless`: rules that explain it as well; `times`: how
+    often it came about."""
 
     run: str
     rule: str
@@ -108,6 +109,7 @@ class Kind(NamedTuple):
     certain: bool
     gist: str
     names: Sequence[str]
+    unless: Sequence[str]
     first: FirstFinding
     seen: int
     times: int
@@ -118,10 +120,14 @@ Found = tuple[Wanted, tuple[str, str], tuple[int, int]]
 """
 
 
+def _place(kind: Kind) -> tuple[object, ...]:
+    return kind.run, kind.rule, not kind.certain, bool(kind.unless), -kind.seen, kind.gist, kind.names, kind.unless
+
+
 def picked(kinds: Iterable[Kind]) -> Iterator[Found]:
     """The kinds in the order in which they are told."""
     shown: Counter[tuple[str, str]] = Counter()
-    for kind in sorted(kinds, key=lambda one: (one.run, one.rule, not one.certain, -one.seen, one.gist, one.names)):
+    for kind in sorted(kinds, key=_place):
         shown[kind.run, kind.rule] += 1
         first = kind.first
         finding = Finding(
@@ -133,6 +139,7 @@ def picked(kinds: Iterable[Kind]) -> Iterator[Found]:
             tuple(first.witness),
             kind.certain,
             tuple(first.amid),
+            tuple(kind.unless),
         )
         wanted = Wanted(kind.run, finding, shown[kind.run, kind.rule] <= KINDS_SHOWN)
         yield wanted, (first.scene, kind.queue_type), (kind.seen, kind.times)

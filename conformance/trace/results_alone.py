@@ -17,6 +17,7 @@ from reports.judging.gold import FINDING, Row
 _NUMBERS, _LISTS = re.compile(NUMBERS, re.ASCII), re.compile(LISTS, re.ASCII)
 
 Scenes = Mapping[str, tuple[str, str]]
+_Words = tuple[str, ...]
 
 
 def checked(runs: Sequence[JudgedRun], told: GivenOptions, tell: Callable[[int, int], None]) -> list[Checked]:
@@ -53,20 +54,20 @@ def _counts(run: JudgedRun, scenes: Scenes) -> Mapping[str, Mapping[tuple[str, s
 
 def _kinds(run: JudgedRun, scenes: Scenes) -> Iterator[Kind]:
     """The first finding of each kind, and how many of the kind there are."""
-    kinds: defaultdict[tuple[str, str, bool, str, tuple[str, ...]], list[tuple[Row, str]]] = defaultdict(list)
+    kinds: defaultdict[tuple[str, str, bool, str, _Words, _Words], list[tuple[Row, str]]] = defaultdict(list)
     for row in run.gold:
         if row["what"] == FINDING:
             scene, queue_type = scenes.get(row["history"], ("", ""))
             gist = _LISTS.sub("#", _NUMBERS.sub("#", row["observed"]))
             names = tuple(told.partition(" ")[0] for told in row["amid"])
-            kinds[row["rule"], queue_type, row["certain"], gist, names].append((row, scene))
-    for (rule, queue_type, certain, gist, names), own in kinds.items():
+            kinds[row["rule"], queue_type, row["certain"], gist, names, tuple(row["unless"])].append((row, scene))
+    for (rule, queue_type, certain, gist, names, unless), own in kinds.items():
         first = min(
             FirstFinding(row["history"], row["at"], row["allowed"], row["observed"], row["witness"], scene, row["amid"])
             for row, scene in own
         )
         times = {(row["history"], tuple(row["amid"])) for row, _ in own}
-        yield Kind(run.name, rule, queue_type, certain, gist, list(names), first, len(own), len(times))
+        yield Kind(run.name, rule, queue_type, certain, gist, list(names), list(unless), first, len(own), len(times))
 
 
 def _cut(run: JudgedRun, wanted: Wanted) -> Cut:

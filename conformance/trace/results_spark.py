@@ -90,7 +90,7 @@ def _kinds(spoken: DataFrame) -> Iterator[Kind]:
     gist = f.regexp_replace(f.regexp_replace("observed", NUMBERS, "#"), LISTS, "#")
     names = f.transform("amid", lambda told: f.substring_index(told, " ", 1))
     kinds = spoken.where(f"what = '{check.FINDING}'").groupBy(
-        "run", "rule", "queue_type", "certain", gist.alias("gist"), names.alias("names")
+        "run", "rule", "queue_type", "certain", gist.alias("gist"), names.alias("names"), "unless"
     )
     rows = kinds.agg(first, f.count("*").alias("seen"), f.count_distinct("history", "amid").alias("times")).collect()
     for row in rows:
@@ -103,6 +103,7 @@ def _kinds(spoken: DataFrame) -> Iterator[Kind]:
             row["certain"],
             row["gist"],
             row["names"] or [],
+            row["unless"] or [],
             known,
             row["seen"],
             row["times"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -37,7 +37,10 @@ class JudgedRun:
     upto: Mapping[str, int]
     """By history, where its user's word is taken that it shows all clients: up to which seq that holds."""
     gold: Sequence[Row]
-    table: Sequence[tables.VerdictRow]
+
+    def table(self, known: Collection[str] = ()) -> list[tables.VerdictRow]:
+        """Its verdicts. `known`: the rules that are broken as it is known of its broker."""
+        return tables.of_run(self.name, self.header, _counts(self.gold), known)
 
     def events_up_to(self, history: str, island: str, upto: int) -> Iterator[tuple[Event, str | None]]:
         """The events of an island up to this seq, as they were judged."""
@@ -76,7 +79,7 @@ def _run(
     upto = {history: _whole(own) for history, own in histories.items()} if whole else {}
     rows = [row for history in histories.values() for row in _gold(history, profile, upto)]
     gold = [*_degraded(rows, shared := _shared(histories.values())), *_crossed(histories, shared)]
-    return JudgedRun(name, known, header, histories, upto, gold, tables.of_run(name, header, _counts(gold)))
+    return JudgedRun(name, known, header, histories, upto, gold)
 
 
 def _gold(history: StoredHistory, profile: Profile, upto: Mapping[str, int]) -> Iterator[Row]:
@@ -109,11 +112,12 @@ def _counted(histories: Mapping[str, StoredHistory]) -> dict[str, Any]:
 
 
 def _counts(gold: Iterable[Row]) -> dict[str, tables.Counts]:
-    """Rule, (what, certain or why doubtful) -> how often."""
-    counts: defaultdict[str, Counter[tuple[str, bool | str | None]]] = defaultdict(Counter)
+    """Rule, what the rows have in common -> how often."""
+    counts: defaultdict[str, Counter[tables.Counted]] = defaultdict(Counter)
     for row in gold:
-        kind = row["observed"] if row["what"] == DOUBT else row.get("certain")
-        counts[row["rule"]][row["what"], kind] += row["times"]
+        why = row["observed"] if row["what"] == DOUBT else None
+        kind = tables.Counted(row["what"], row.get("certain"), why, tuple(row.get("unless", ())))
+        counts[row["rule"]][kind] += row["times"]
     return dict(counts)
 
 

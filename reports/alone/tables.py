@@ -40,7 +40,7 @@ def write(lake: Lake, inputs: Inputs, runs: Sequence[JudgedRun], *, whole: bool)
     judged = judged_as(lake, {run.name: run.header for run in runs}, whole=whole)
     if missing := unmade(lake, VERDICTS, judged):
         lake.write(GOLD, _table(GOLD, (row for run in missing for row in of[run].gold)), missing)
-        lake.write(VERDICTS, verdicts.arrow([row for run in missing for row in of[run].table]), missing)
+        lake.write(VERDICTS, verdicts.arrow([row for run in missing for row in of[run].table()]), missing)
     silver = lake.made(SILVER)
     if missing := unmade(lake, TIMES, {run: silver(run) or 0 for run in of}):
         lake.write(TIMES, _table(TIMES, (row for run in missing for row in _times(of[run]))), missing)

@@ -272,4 +272,5 @@ def _row(rule: str, one: Fact, other: Fact, allowed: str, observed: str, certain
         "certain": certain,
         "witness": witness,
         "amid": [],
+        "unless": [],
     }

@@ -59,6 +59,7 @@ def rows_of(run: str, history: str, judgement: Judgement) -> Iterator[Row]:
             "certain": found.certain,
             "witness": list(found.witness),
             "amid": list(found.where),
+            "unless": list(found.unless),
         }
     for rule, times in sorted(judgement.exercised.items()):
         if times:

@@ -1,15 +1,15 @@
 """From counts of gold to the verdict table, and its comparison with the live verdicts.
 
 Spark counts, or this process does. `conformance.oracle.verdicts` turns the few rows per rule that remain into
-verdicts, so only one place knows what a verdict is. Deviations are not applied here: `excused` turns a rule that is
-`broken` in a known way into one that deviates.
+verdicts, so only one place knows what a verdict is. Which rules are broken in a known way is for others to say: these
+deviate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from conformance.catalogue import profiles, rules
 from conformance.catalogue.rules import Rule
@@ -61,18 +61,34 @@ def offer(header: Mapping[str, Any]) -> Offer:
     return Offer(frozenset(queue_types), frozenset(capabilities), profile.choices, refused)
 
 
-Counts = Mapping[tuple[str, bool | str | None], int]
+class Counted(NamedTuple):
+    """What rows of gold on a rule have in common when they are counted. `unless`: as a finding has it, in order."""
+
+    what: str
+    certain: bool | None = None
+    why: str | None = None
+    unless: tuple[str, ...] = ()
 
 
-def of_run(run: str, header: Mapping[str, Any], counts: Mapping[str, Counts]) -> list[VerdictRow]:
+Counts = Mapping[Counted, int]
+
+
+def of_run(
+    run: str, header: Mapping[str, Any], counts: Mapping[str, Counts], known: Collection[str] = ()
+) -> list[VerdictRow]:
+    """The verdicts on all rules. `known`: those that are broken as it is known of this broker. They deviate."""
     offered = offer(header)
     rows = []
+    proven = {rule for rule, seen in counts.items() if Counted(FINDING, certain=True) in seen}.difference(known)
     for rule in rules.CATALOGUE.values():
         seen = counts.get(rule.id, {})
-        exercised = seen.get((EXERCISED, None), 0)
-        certain, doubtful = seen.get((FINDING, True), 0), seen.get((FINDING, False), 0)
-        reasons = {str(why): times for (what, why), times in seen.items() if what == DOUBT}
+        exercised = seen.get(Counted(EXERCISED), 0)
+        found = [(_is_proof(kind, proven), times) for kind, times in seen.items() if kind.what == FINDING]
+        certain, doubtful = (sum(times for proof, times in found if proof is wanted) for wanted in (True, False))
+        reasons = {str(kind.why): times for kind, times in seen.items() if kind.what == DOUBT}
         verdict = _verdict(rule, certain, doubtful, exercised, offered.includes(rule), bool(reasons))
+        if verdict is Verdict.BROKEN and rule.id in known:
+            verdict = Verdict.DEVIATES
         rows.append(
             VerdictRow(
                 run,
@@ -90,20 +106,17 @@ def of_run(run: str, header: Mapping[str, Any], counts: Mapping[str, Counts]) ->
     return rows
 
 
+def _is_proof(kind: Counted, proven: Collection[str]) -> bool:
+    """Are findings of this kind certain, though other rules are broken as well?"""
+    return bool(kind.certain) and not any(rule in proven for rule in kind.unless)
+
+
 def _verdict(rule: Rule, certain: int, doubtful: int, exercised: int, offered: bool, unknown: bool) -> Verdict:
     if not rule.judged and not certain and not doubtful:
         return Verdict(rule.status)
     kinds = [True] * bool(certain) + [False] * bool(doubtful)
     findings = [Finding(rule.id, "", 0, "", "", certain=kind) for kind in kinds]
     return verdict_of(findings, exercised, needed=rule.needed, offered=offered, doubtful=unknown)
-
-
-def excused(rows: Sequence[VerdictRow], known: Mapping[str, Collection[str]]) -> list[VerdictRow]:
-    """The rows with those that are broken as it is `known` of their run: these deviate, the others are broken."""
-    bad = (Verdict.BROKEN, Verdict.DEVIATES)
-    return [
-        row if row.verdict not in bad else replace(row, verdict=str(bad[row.rule in known[row.run]])) for row in rows
-    ]
 
 
 def differences(rows: Sequence[VerdictRow], results: Mapping[str, Any]) -> list[str]:

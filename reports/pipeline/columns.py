@@ -119,6 +119,7 @@ GOLD = Table(
         "certain": "BOOLEAN For a finding: do the events prove it?",
         "witness": "ARRAY<BIGINT> For a finding: the seq of the events that prove it.",
         "amid": "ARRAY<STRING> For a finding: the circumstances in which it happened.",
+        "unless": "ARRAY<STRING> For a finding: rules that explain it as well, where one of them is broken.",
     },
 )
 

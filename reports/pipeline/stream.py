@@ -25,7 +25,7 @@ import json
 import marshal
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from itertools import chain
@@ -43,7 +43,6 @@ from conformance.history import recording
 from conformance.history.recording import BadRecording
 from conformance.oracle.model.publishing.publishes import uneven
 from conformance.oracle.monitors.state import UnknownState
-from conformance.oracle.verdicts import Verdict
 from reports.capture.files import is_capture
 from reports.objects import Place
 from reports.pipeline import check, follow, ingest, verdicts
@@ -345,25 +344,24 @@ def summary(spark: SparkSession, stream: Stream, known: Known | None = None) -> 
     closed = left_open(spark, stream).persist()
     try:
         every = told.unionByName(closed)
-        rows = verdicts.table(every, runs)
-        if known is not None:
-            rows = _excused(every, rows, known)
-        return rows, closed.where(f"what = '{OPEN}'").count()
+        listed = _listed(every, runs, known) if known is not None else None
+        return verdicts.table(every, runs, listed), closed.where(f"what = '{OPEN}'").count()
     finally:
         closed.unpersist()
 
 
-def _excused(every: DataFrame, rows: list[verdicts.VerdictRow], known: Known) -> list[verdicts.VerdictRow]:
-    profile = {row.run: row.profile for row in rows}
+def _listed(every: DataFrame, headers: Mapping[str, Mapping[str, Any]], known: Known) -> dict[str, set[str]]:
+    """Run to the rules of which all that was found for certain is known."""
+    profile = {run: profiles.spec(header) for run, header in headers.items()}
     certain = every.where(f"what = '{check.FINDING}' AND certain")
     found = certain.select("run", "rule", "observed", "amid").distinct().collect()
-    news = {(run, rule) for run, rule, observed, amid in found if not known(profile[run], rule, observed, amid or ())}
-    return [
-        replace(row, verdict=str(Verdict.DEVIATES))
-        if row.verdict == Verdict.BROKEN and (row.run, row.rule) not in news
-        else row
-        for row in rows
-    ]
+    listed: dict[str, set[str]] = {run: set() for run in headers}
+    for run, rule, *_ in found:
+        listed[run].add(rule)
+    for run, rule, observed, amid in found:
+        if not known(profile[run], rule, observed, amid or ()):
+            listed[run].discard(rule)
+    return listed
 
 
 def why(problem: Exception) -> str | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 
 from conformance.catalogue import profiles
 from conformance.history.recording import Recording
-from reports.judging.tables import Counts, Offer, VerdictRow, differences, of_run, offer
+from reports.judging.tables import Counted, Counts, Offer, VerdictRow, differences, of_run, offer
 from reports.pipeline import check, ingest
 from reports.pipeline.columns import VERDICTS
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DDL",
+    "Counted",
     "Counts",
     "Offer",
     "VerdictRow",
@@ -62,19 +64,25 @@ def arrow(rows: Sequence[VerdictRow]) -> pa.Table:
     return pa.Table.from_pylist([asdict(row) for row in rows], schema=VERDICTS.arrow)
 
 
-def table(outcome: DataFrame, headers: Mapping[str, Mapping[str, Any]]) -> list[VerdictRow]:
-    """Verdicts on every rule of the catalogue, run by run. A header says which broker it was and what it offers."""
-    counts = _counts(outcome)
-    return [row for run, header in headers.items() for row in of_run(run, header, counts.get(run, {}))]
+def table(
+    outcome: DataFrame, headers: Mapping[str, Mapping[str, Any]], known: Mapping[str, Collection[str]] | None = None
+) -> list[VerdictRow]:
+    """Verdicts on every rule of the catalogue, run by run. A header says which broker it was and what it offers;
+    `known`, which rules are broken by a run as it is known of its broker."""
+    counts, known = _counts(outcome), known or {}
+    return [
+        row for run, header in headers.items() for row in of_run(run, header, counts.get(run, {}), known.get(run, ()))
+    ]
 
 
 def _counts(outcome: DataFrame) -> dict[str, dict[str, Counts]]:
-    """Run, rule, (what, certain or why doubtful) -> how often; doubts count histories."""
+    """Run, rule, what the rows have in common -> how often; doubts count histories."""
     from pyspark.sql import functions as f
 
     why = f.when(f.col("what") == check.DOUBT, f.col("observed")).alias("why")
-    summed = outcome.groupBy("run", "rule", "what", "certain", why).agg(f.sum("times")).collect()
-    counts: dict[str, dict[str, dict[tuple[str, bool | str | None], int]]] = {}
-    for run, rule, what, certain, reason, times in summed:
-        counts.setdefault(run, {}).setdefault(rule, {})[what, certain if reason is None else reason] = times
+    summed = outcome.groupBy("run", "rule", "what", "certain", why, "unless").agg(f.sum("times")).collect()
+    counts: dict[str, dict[str, Counter[Counted]]] = {}
+    for run, rule, what, certain, reason, unless, times in summed:
+        kind = Counted(what, certain, reason, tuple(unless or ()))
+        counts.setdefault(run, {}).setdefault(rule, Counter())[kind] += times
     return {run: dict(of_rule) for run, of_rule in counts.items()}

@@ -133,7 +133,7 @@ def test_spark_finds_the_shared_queue_and_doubts_what_needs_all(
     assert {(row["queue"], row["history"]) for row in shared.collect()} == {("q", "a"), ("q", "b"), ("q", "c")}
     facts = spark.createDataFrame([tuple(fact) for own in histories for fact in facts_of(own.events)], cross.DDL)
     assert [row["rule"] for row in cross.findings(facts, shared).collect()] == ["RQ-008"]
-    claims = [("r1", "b", "finding", rule, 1, 5, "", "", True, [5], []) for rule in ("RQ-011", "TAG-001")]
+    claims = [("r1", "b", "finding", rule, 1, 5, "", "", True, [5], [], []) for rule in ("RQ-011", "TAG-001")]
     gold = spark.createDataFrame(claims, cross.check.DDL)
     certain = {row["rule"]: row["certain"] for row in cross.degraded(gold, shared).collect()}
     assert certain == {"RQ-011": False, "TAG-001": True}
