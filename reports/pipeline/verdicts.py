@@ -39,11 +39,13 @@ __all__ = [
 DDL = VERDICTS.ddl
 
 
-def verdicts(spark: SparkSession, recording_dir: Path | str) -> DataFrame:
-    """The verdict table of a recording."""
+def verdicts(
+    spark: SparkSession, recording_dir: Path | str, known: Mapping[str, Collection[str]] | None = None
+) -> DataFrame:
+    """The verdict table of a recording; `known` as in `table`."""
     recording = Recording(recording_dir)
     outcome = check.check(ingest.events(spark, recording), profile_names(recording))
-    return frame(spark, table(outcome, headers(recording)))
+    return frame(spark, table(outcome, headers(recording), known))
 
 
 def headers(recording: Recording) -> dict[str, Mapping[str, Any]]:

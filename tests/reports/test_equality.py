@@ -131,7 +131,7 @@ def offline(
     inputs = gather([folder])
     runs = judged(inputs, histories_of(inputs))
     table = verdicts.table(outcome, {run.name: run.header for run in runs})
-    assert table == [row for run in runs for row in run.table]
+    assert table == [row for run in runs for row in run.table()]
     found = by_history(row.asDict() for row in outcome.collect())
     outcome.unpersist()
     shutil.rmtree(folder)
