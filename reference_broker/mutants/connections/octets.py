@@ -62,6 +62,17 @@ def end_unseen(raw: bytes) -> bytes:
     return raw[:-1] + END if whole(raw) else raw
 
 
+@replaces(
+    "intake.feed", "octets.end-seen-too-late", "what a frame asks for is done before its end is seen", "FRAME-001"
+)
+def end_seen_too_late(self: Intake, data: bytes) -> None:
+    """The frames as they should be first, then as they are."""
+    frames = [*split(data)]
+    if all(whole(raw) and raw[0] in TYPES for raw in frames) and any(raw[-1:] != END for raw in frames):
+        Intake.feed(self, b"".join(map(end_unseen, frames)))
+    Intake.feed(self, data)
+
+
 @changes("octets.complaints-are-505", "a wrong frame is told to be unexpected", "FRAME-001")
 def complaints_are_505(parts: Parts) -> None:
     below = parts.intake

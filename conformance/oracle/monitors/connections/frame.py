@@ -9,11 +9,13 @@ for its channel `model.opening` does. The close may name any method, or none: wh
 
 from __future__ import annotations
 
+from codec import methods
 from conformance.history.events import METHOD
 from conformance.oracle.model.connections.handshaking import MISTAKES
-from conformance.oracle.model.connections.octets import FLAWS
+from conformance.oracle.model.connections.octets import END, FLAWS
 from conformance.oracle.model.connections.opening import ELSEWHERE
-from conformance.oracle.model.facts import ConnectionFailed
+from conformance.oracle.model.consumers.delivering import request_of
+from conformance.oracle.model.facts import ConnectionFailed, Unrequested
 from conformance.oracle.monitors import silence
 from conformance.oracle.monitors.deliveries import err
 from conformance.oracle.monitors.deliveries.ack import closing
@@ -46,3 +48,18 @@ def ended(fact: ConnectionFailed, notes: Notes) -> None:
     if error.code and int(event.args.get("reply_code", 0)) not in error.codes:
         allowed = f"connection.close {error.all_codes} for {error.what}"
         notes.find(error.rule, event, allowed, closing(event.args), error.seq)
+
+
+@judges(Unrequested, END.rule)
+def carried_out(fact: Unrequested, notes: Notes) -> None:
+    """What a frame with a wrong end asks for is answered: the octet was looked at too late, or not at all. Whoever has
+    asked for the same before, and wanted no answer, may be answered that."""
+    channel, event = fact.channel, fact.event
+    error = channel.connection.error
+    if error is None or error.rule != END.rule or channel.settlement_error or channel.method_error:
+        return
+    asked = methods.BY_NAME.get(request_of(event.method))
+    if asked is None or (asked.CLASS_ID, asked.METHOD_ID) in channel.sent or channel.connection.overheard:
+        return
+    allowed = f"connection.close {error.all_codes} for {error.what}, and nothing of what is in it"
+    notes.find(error.rule, event, allowed, f"{event.method}, which answers what is in it", error.seq)

@@ -7,6 +7,7 @@ import struct
 import pytest
 
 import codec
+from codec import methods as m
 from conformance.history.events import EventBuilder, Labels
 from conformance.oracle.model.connections import octets
 from tests.support.octets.frames import FLOW, OCTETS, PUBLISH, frame, header
@@ -34,6 +35,8 @@ SOUND = {
 BROKEN = [
     *((rule, f"{sent(rule)} 0 < kicked 541 0 0 wrong") for rule in CODES),
     *((rule, f"{sent(rule)} - deadline replies") for rule in CODES),
+    ("FRAME-001", f"{sent('FRAME-001')} 1 < flow-ok \n 0 < kicked 501 0 0 wrong"),
+    ("FRAME-001", f"{sent('FRAME-001')} 1 < flow-ok \n - end c fin"),
     ("FRAME-004", f"{sent('FRAME-004')} 1 < closed 505 0 0 unexpected"),
     ("FRAME-005", f"{sent('FRAME-005')} - end c fin"),
     ("FRAME-005", f"{sent('FRAME-005')} 1 < closed 505 60 40 unexpected"),
@@ -82,3 +85,10 @@ def test_a_connection_that_follows_its_channel_suffers_for_no_other(play) -> Non
     other = f"d:1 > open \n d:1 < open-ok \n - octets d {OCTETS['FRAME-005'].hex()} \n d:0 < kicked 505 0 0 wrong \n"
     closed = f"{sent('FRAME-010')} 1 < closed 540 99 10 NOT_IMPLEMENTED \n"
     assert play(closed + other + "0 < kicked 501 0 0 FRAME_ERROR").broken == ["FRAME-010"]
+
+
+@pytest.mark.parametrize(("before", "accused"), [("", True), ("1 > declare q nowait \n", False)])
+def test_an_answer_to_what_has_a_wrong_end_may_be_one_to_what_was_sent_before(play, before: str, accused: bool) -> None:
+    declare = frame(1, 1, m.QueueDeclare(1, queue="q").encode()[7:-1], b"\xcd")
+    book = play(f"@open 1 \n {before} - octets c {declare.hex()} \n 1 < declare-ok q 0 0 \n 0 < kicked 501 0 0 wrong")
+    assert ("FRAME-001" in book.broken) is accused
