@@ -41,6 +41,7 @@ NAMES: Mapping[str, str] = {
     "mandatory-to-the-full": "a mandatory publish goes to a queue that rejects, after enough publishes to fill it",
     "queue-deleted-under-consumer": "a client has deleted a queue that has a consumer",
     "channel-shared": "a second consumer is started on a channel",
+    "wrong-frame-end": "a frame ends with another octet than CE",
     "longer-body": "a body is longer than its header announced",
     "misplaced-content": "a content frame comes where no content is due",
     "interrupted-content": "a method comes in the middle of a content, and no publish",

@@ -18,7 +18,7 @@ from reference_broker.parts import Parts
 HEAD, OVERHEAD = 7, 8
 END = b"\xce"
 TYPES = frozenset({1, 2, 3, 8})
-HEARTBEAT_FRAME = b"\x08"
+METHOD_FRAME, HEARTBEAT_FRAME = b"\x01", b"\x08"
 LEAST = {1: 4, 2: 12}
 """So many octets of payload a method has at least, and a content header before its flags."""
 Mend = Callable[[bytes], bytes]
@@ -66,10 +66,10 @@ def end_unseen(raw: bytes) -> bytes:
     "intake.feed", "octets.end-seen-too-late", "what a frame asks for is done before its end is seen", "FRAME-001"
 )
 def end_seen_too_late(self: Intake, data: bytes) -> None:
-    """The frames as they should be first, then as they are."""
-    frames = [*split(data)]
-    if all(whole(raw) and raw[0] in TYPES for raw in frames) and any(raw[-1:] != END for raw in frames):
-        Intake.feed(self, b"".join(map(end_unseen, frames)))
+    """Methods as they should be first, then everything as it is."""
+    for raw in split(data):
+        if whole(raw) and raw[:1] == METHOD_FRAME and raw[-1:] != END:
+            Intake.feed(self, end_unseen(raw))
     Intake.feed(self, data)
 
 

@@ -27,6 +27,7 @@ DECIMAL = re.compile(r'"(-?\d+(?:\.\d+)?(?:E[+-]\d+)?)"')
 PLACES = 9
 
 _FLAWS: Mapping[octets.Flaw, str] = {
+    octets.END: "wrong-frame-end",
     octets.TOO_LONG: "longer-body",
     octets.MISPLACED: "misplaced-content",
     octets.INTERRUPTED: "interrupted-content",
