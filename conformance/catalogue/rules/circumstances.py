@@ -15,6 +15,7 @@ NAMES: Mapping[str, str] = {
     "cancel-amid-deliveries": "a consumer is cancelled while there are messages for it, or while it holds some",
     "cancel-meets-deletion": "a consumer is cancelled, and the deletion of its queue has been sent",
     "queue-deleted": "a client has deleted a queue",
+    "queue-declared-again": "a queue is declared again that a client has deleted",
     "name-used-again": "a queue is declared again while deliveries of its deleted namesake are outstanding",
     "tag-used-again": "a consumer has the tag of an earlier one that left deliveries outstanding",
     "tag-used-again-here": "the same, noted for its connection",

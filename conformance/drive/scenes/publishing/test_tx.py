@@ -386,8 +386,9 @@ def _all_that_there_was(stage: Stage) -> None:
 
 @rule("TX-017")
 def test_a_commit_to_a_queue_that_is_gone(stage: Stage) -> None:
-    """A transaction settles, and publishes to two queues; the one that it published to first, or last, is deleted."""
-    for at in (0, 1):
+    """A transaction settles, and publishes to two queues. The one that it published to last is deleted and declared
+    again; then, as that may cost the connection, the one that it published to first, or last, is deleted."""
+    for at, again in ((1, True), (0, False), (1, False)):
         queues = [stocked(stage, 1), stage.queue()]
         channel, other = transactional(stage), stage.channel()
         stage.fetch(channel, queues[0], 1)
@@ -398,6 +399,8 @@ def test_a_commit_to_a_queue_that_is_gone(stage: Stage) -> None:
         stage.barrier(channel)
         other.delete(gone)
         stage.quiesce()
+        if again:
+            stage.queue(name=gone)
         channel.tx_commit()
         stage.quiesce()
         stage.fetch(other, queues[0], 1, no_ack=True)

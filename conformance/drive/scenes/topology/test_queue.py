@@ -275,7 +275,8 @@ def test_the_last_queue_of_the_channel(stage: Stage) -> None:
     channel, idle = stage.channel(), stage.channel()
     channel.declare(queue, passive=True)
     stage.quiesce()
-    for method in _by_last_name(idle, exchange)[:-1]:
+    bind, get, purge, _ = _by_last_name(idle, exchange)
+    for method in (bind, purge, get):  # a get costs some brokers the connection
         idle.send(method)
         stage.quiesce()
         if idle.state != "open":

@@ -47,6 +47,8 @@ def queue_declared(model: Model, connection: Connection, event: Event) -> Found:
         yield EVERYWHERE, "limited-in-octets"
     if arguments.get("x-overflow") == "reject-publish-dlx":
         yield EVERYWHERE, "refused-are-dead-letters"
+    if known is not None and (known.deleted or known.deletion is not None):
+        yield EVERYWHERE, "queue-declared-again"
     if known is not None and known.deleted and any(one.queue == name for one in outstanding(model)):
         yield f"queue {name}", "name-used-again"
 

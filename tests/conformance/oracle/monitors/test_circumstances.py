@@ -71,6 +71,7 @@ ARISES = {
     "cancel-amid-deliveries": "@queue q \n @stock q m1 \n @consume 1 q c1 \n 1 > cancel c1",
     "cancel-meets-deletion": "@queue q \n @consume 1 q c1 \n 90 > delete q \n 1 > cancel c1",
     "queue-deleted": "@queue q \n 90 > delete q",
+    "queue-declared-again": "@queue q \n 90 > delete q \n 90 < delete-ok \n 90 > declare q",
     "name-used-again": HELD + "90 > delete q \n 90 < delete-ok \n 90 > declare q",
     "tag-used-again": "@queue q \n @stock q m1 \n" + OUT + CANCELLED + "1 > consume q c1",
     "tag-used-again-here": "@queue q \n @stock q m1 \n" + OUT + CANCELLED + "1 > consume q c1",
@@ -161,6 +162,7 @@ MISSES = {
     "cancel-amid-deliveries": "@queue q \n @consume 1 q c1 \n 1 > cancel c1",
     "cancel-meets-deletion": "@queue q \n @queue p \n @consume 1 q c1 \n 90 > delete p \n 1 > cancel c1",
     "queue-deleted": "@queue q \n 90 > purge q",
+    "queue-declared-again": "@queue q \n 90 > declare q \n 90 < declare-ok q 0 0 \n 90 > delete q",
     "name-used-again": "@queue q \n @stock q m1 \n 90 > delete q \n 90 < delete-ok \n 90 > declare q",
     "tag-used-again": "@queue q \n @stock q m1 \n" + OUT + "1 > ack 1 \n 1 > cancel c1 \n 1 < cancel-ok c1 \n"
     "1 > consume q c1",
