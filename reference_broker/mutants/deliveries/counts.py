@@ -85,3 +85,14 @@ def purge_spares_returned(self: Queue) -> int:
     for entry in kept:
         self.ready.put_back(entry)
     return count
+
+
+@replaces(
+    "queue.purge", "counts.purge-leaves-one", "a purge counts all that is ready, and leaves the last", "QUEUE-019"
+)
+def purge_leaves_one(self: Queue) -> int:
+    kept = self.ready.entries()[-1:]
+    count = Queue.purge(self)
+    for entry in kept:
+        self.ready.put_back(entry)
+    return count

@@ -350,7 +350,8 @@ def test_what_is_gone_is_deleted(stage: Stage) -> None:
 
 @rule("QUEUE-019")
 def test_a_purge_spares_what_is_out(stage: Stage) -> None:
-    """Two of four messages are out, the queue is purged, and the two are returned and got again."""
+    """Two of four messages are out, the queue is purged, and the two are returned and got again. Then one is looked for
+    in a queue whose three messages are purged."""
     queue, channel = stocked(stage, 4), stage.channel()
     tags = stage.fetch(channel, queue, 2)
     stage.backstage(queue).purge(queue)
@@ -359,6 +360,11 @@ def test_a_purge_spares_what_is_out(stage: Stage) -> None:
         channel.reject(tag)
     stage.barrier(channel)
     stage.fetch(stage.channel(), queue, 2)
+    emptied, taker = stocked(stage, 3), stage.channel()
+    stage.backstage(emptied).purge(emptied)
+    stage.quiesce()
+    taker.get(emptied, no_ack=True)
+    stage.quiesce()
 
 
 @rule("QUEUE-020", queue_types=CLASSIC)

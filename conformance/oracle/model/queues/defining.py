@@ -67,6 +67,7 @@ def purge(model: Model, channel: ChannelLife, event: Event) -> None:
     if queue is not None:
         queue.doubt()
         queue.purged = event.seq
+        queue.emptied = 0 if queue.receivers or queue.purging else event.seq
         queue.purging += "no_wait" not in event.flags
     request = requests.request(channel, event)
     if request is not None:

@@ -69,6 +69,8 @@ class Queue:
     purged: int = 0
     purging: int = 0
     """Purges under way: what enters meanwhile, from wherever, may fall to them."""
+    emptied: int = 0
+    """When the last purge was answered, if nobody could have got anything meanwhile; before that, when it was sent."""
     lossy: bool = False
     """It may drop messages by itself: declared with an expiry, or with a limit that may have been reached."""
     ample: int | None = None

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.history.events import TO_BROKER
-from conformance.oracle.model.facts import Answered, Delivered, Missing, Passed
+from conformance.oracle.model.facts import Answered, Delivered, FirstDelivery, Missing, Passed
 from conformance.oracle.model.queues.stock import Stock
 from conformance.oracle.model.records import Copy
 from conformance.oracle.monitors.connections.chan import BY_LAST_NAME, OF_MESSAGES, OF_QUEUES
@@ -288,6 +288,18 @@ def purged_as_well(fact: Missing, notes: Notes) -> None:
             allowed = f"{copy.id} in {fact.queue.name}: it was unacknowledged when that was purged"
             seen = "the queue was drained, and did not deliver it"
             notes.find(SPARED, fact.event, allowed, seen, copy.holder.seq, fact.queue.purged)
+
+
+@judges(FirstDelivery, SPARED)
+def left_behind(fact: FirstDelivery, notes: Notes) -> None:
+    """It was in the queue when that was purged, and nobody could have it; now somebody gets it."""
+    copy, queue = fact.copy, fact.queue
+    if not queue.purged < queue.emptied < fact.since or not 0 < copy.confirmed < queue.purged:
+        return
+    if queue.deleted or copy.weathered or copy.ambiguous or copy.indeterminate:
+        return
+    allowed = f"nothing that was ready in {queue.name} when that was purged"
+    notes.find(SPARED, fact.event, allowed, f"{copy.id}, which was confirmed before that", queue.purged, queue.emptied)
 
 
 def _was_out(copy: Copy) -> bool:

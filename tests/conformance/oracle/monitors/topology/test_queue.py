@@ -22,6 +22,7 @@ LIMIT = "@open 1 \n 1 > declare q x-max-length=9 \n 1 < declare-ok q \n"
 USED = "@queue q \n @consume 1 q c1 \n @open 2 \n 2 > delete q if_unused \n"
 FULL = "@queue q \n @stock q m1 \n @open 2 \n 2 > delete q if_empty \n"
 BUSY = "@queue q \n @stock q m1 \n @consume 1 q c1 \n @open 2 \n 2 > delete q \n"
+STOCKED, PURGED = "@queue q \n @stock q m1 \n", "90 > purge q \n 90 < purge-ok \n"
 OUT = "@queue q \n @stock q m1 m2 \n @hold 1 q m1 \n 90 > purge q \n 90 < purge-ok \n"
 OUT += "1 > reject 1 requeue \n @barrier 1 \n"
 CONSUMED = "@queue q \n @consume 1 q c1 \n d:1 > open \n d:1 < open-ok \n d:1 > consume q c2 \n d:1 < consume-ok c2 \n"
@@ -82,11 +83,28 @@ BROKEN = [
     ("QUEUE-017", BUSY + "2 < closed 406 50 40 in use"),
     ("QUEUE-018", GONE + "1 > delete q \n 1 < closed 404 50 40 NOT_FOUND"),
     ("QUEUE-019", OUT + "@drain q \n - deadline drain q"),
+    ("QUEUE-019", STOCKED + PURGED + "@hold 2 q m1"),
+    ("QUEUE-019", STOCKED + PURGED + "@consume 2 q c1 \n 2 < deliver c1 1 m1 q"),
     ("QUEUE-020", CONSUMED + COUNT + "consumers=1"),
     ("QUEUE-020", CONSUMED + COUNT + "consumers=3"),
     ("QUEUE-021", WAITING + NOT_FOUND),
 ]
 LAWFUL = {
+    "what is on its way when a queue is purged": STOCKED + "@open 2 \n 2 > get q \n" + PURGED + "2 < get-ok 1 m1 q",
+    "what a consumer may have had when its queue was purged": STOCKED
+    + "@consume 2 q c1 \n"
+    + PURGED
+    + "2 < deliver c1 1 m1 q",
+    "what a channel may have had unseen": STOCKED
+    + "@consume 2 q c1 \n 2 > close \n"
+    + PURGED
+    + "2 < close-ok \n @hold 3 q m1",
+    "what a channel may have had unseen, that ends meanwhile": STOCKED
+    + "@consume 2 q c1 \n 2 > close \n 90 > purge q \n 2 < close-ok \n 90 < purge-ok \n @hold 3 q m1",
+    "what a channel may have had unseen, that comes meanwhile": STOCKED
+    + "90 > purge q \n @consume 2 q c1 \n 2 > close \n 2 < close-ok \n 90 < purge-ok \n @hold 3 q m1",
+    "a purge that may come before the message": "@queue q \n @open 2 \n 2 > publish m1 q \n " + PURGED + "@hold 2 q m1",
+    "a second purge, of which nothing is known": STOCKED + PURGED + "@stock q m2 \n 90 > purge q \n @hold 2 q m2",
     "a get of no queue, which no text names a code for": "@open 1 \n 1 > get \n 0 < kicked 530 60 70 NOT_ALLOWED",
     "another owner is another property": Q + "1 > declare q durable exclusive \n" + UNEQUAL,
     "an exclusive queue that is locked for a moment longer": LEFT + "- wait 1 \n" + FIND + LOCKED,
