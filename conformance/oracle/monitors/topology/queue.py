@@ -273,7 +273,7 @@ def unused(asked: Asked) -> bool:
     return _passive(asked) and waits and not _given(asked) and asked.queue_there() is True
 
 
-@judges(Delivered, SPARED)
+@judges(Delivered, SPARED, again=True)
 def came_back(fact: Delivered, notes: Notes) -> None:
     """It was out with a client when the queue was purged, and was returned after that."""
     if _was_out(fact.copy):
