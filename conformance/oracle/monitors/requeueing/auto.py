@@ -7,9 +7,6 @@ message, and close-ok may promise that it is back.
 
 from __future__ import annotations
 
-from itertools import islice
-
-from conformance.catalogue.profiles import AS_DELIVERED
 from conformance.oracle.model.connections.channels import ChannelLife
 from conformance.oracle.model.consumers.cancelling import CANCELLED
 from conformance.oracle.model.facts import Delivered, DroppedSilently, FoundEmpty, Missing, StillThere
@@ -17,11 +14,8 @@ from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.model.records import GONE, OUT, PUBLISHED, RELEASED, WAITING, Copy, Delivery
 from conformance.oracle.monitors import fate
 from conformance.oracle.monitors.notes import Notes
-from conformance.oracle.monitors.requeueing.order import WINDOW
 from conformance.oracle.monitors.table import judges
 
-SORTED_UP_TO = 32
-"""Erlang keeps maps of this many keys in their order, and larger ones in none."""
 RULES = {
     "close": "AUTO-001",
     "connection.close": "AUTO-002",
@@ -34,13 +28,6 @@ RULES = {
     "heartbeat": "AUTO-005",
 }
 """How a channel ended, and the rule by which it returned what it held."""
-ORDERED = frozenset({"AUTO-001", "AUTO-004"})
-"""Rules about ends that name the order of return, or that all is as after a close. Of the others IN_ORDER does."""
-IN_ORDER = "AUTO-013"
-COUNTING = "MODE-007"
-"""What a count proves, it proves where the broker counts rightly."""
-TELLING = 2
-"""A count of so many says that they are there. Some brokers always say that one is."""
 COMPLETE = "AUTO-010"
 """The rule of an end that returns some of what it should. One that has returned nothing breaks its own rule alone."""
 
@@ -114,96 +101,6 @@ def goes_to_who_waits(fact: Delivered, notes: Notes) -> None:
         and copy.holder.channel is not fact.channel
     ):
         notes.exercise("AUTO-012")
-
-
-@judges(Delivered, "AUTO-001", "AUTO-004", IN_ORDER, again=True)
-def in_order_of_delivery(fact: Delivered, notes: Notes) -> None:
-    """Where returns are served in their order, what one consumer held comes back as it was delivered.
-
-    What was got does so in the order that the profile says: to RabbitMQ's quorum queues each get is a consumer of its
-    own, and they go through their consumers by name.
-    """
-    copy, queue = fact.copy, fact.queue
-    held = copy.holder
-    if held is None or not _released(copy) or queue.order != "returns-first" or queue.unordered:
-        return
-    counted = _all_there(fact)
-    if queue.crowded(fact.receiver) and not counted:
-        return
-    end = RULES.get(end_of(held.channel), "AUTO-001")
-    rule = end if end in ORDERED else IN_ORDER
-    for waiting in islice(queue.returned.values(), WINDOW):
-        before = waiting.holder
-        if waiting is copy or waiting.entry != RELEASED or before is None or waiting.entered != copy.entered:
-            continue
-        certain = not queue.mingled(waiting.entered) if counted else not queue.others(waiting.entered, fact.receiver)
-        if _returns_before(before, held) and certain:
-            notes.suspect(
-                waiting,
-                rule,
-                fact.event,
-                f"{waiting.id} before {copy.id}: {before.owner} had it first",
-                f"{copy.id} is delivered, {waiting.id} not yet",
-                before.seq,
-                held.seq,
-            )
-            return
-        if rule == IN_ORDER and _returns_before(held, before):
-            notes.exercise(IN_ORDER)
-
-
-@judges(Delivered, IN_ORDER, again=True)
-def in_its_place_after_a_loss(fact: Delivered, notes: Notes) -> None:
-    """Where messages go back to their place, those of a lost channel do so, too: seen when an answer counts all."""
-    copy, queue = fact.copy, fact.queue
-    held = copy.holder
-    if held is None or not _released(copy) or queue.order != "original" or queue.unordered or not _all_there(fact):
-        return
-    if RULES.get(end_of(held.channel), "AUTO-001") in ORDERED:
-        return
-    for waiting in islice(queue.returned.values(), WINDOW):
-        before = waiting.holder
-        if waiting is copy or not _released(waiting) or before is None or before.channel is not held.channel:
-            continue
-        if queue.mingled(waiting.entered):
-            continue
-        if waiting.older_than(copy):
-            notes.suspect(
-                waiting,
-                IN_ORDER,
-                fact.event,
-                f"{waiting.id} before {copy.id}: it was in the queue first",
-                f"{copy.id} is delivered, {waiting.id} not yet",
-                before.seq,
-                held.seq,
-                unless=(COUNTING,),
-            )
-            return
-        if copy.older_than(waiting):
-            notes.exercise(IN_ORDER)
-
-
-def _released(copy: Copy) -> bool:
-    """Has the end of its channel returned it, as far as anybody can tell?"""
-    return copy.entry == RELEASED and copy.place == WAITING and not (copy.indeterminate or copy.unowed)
-
-
-def _all_there(fact: Delivered) -> bool:
-    """Does this answer to a get count all messages that may be in the queue beside the one that it brings? Then nobody
-    else has taken any of them."""
-    queue = fact.queue
-    others = len(queue.fresh) + len(queue.returned) + len(queue.aside) - 1
-    known = not (queue.opaque or queue.announced or queue.missed)
-    return known and others >= TELLING and fact.event.args.get("message_count") == others
-
-
-def _returns_before(before: Delivery, held: Delivery) -> bool:
-    """Does the end of their channel certainly give the first one back before the other?"""
-    if before.channel is not held.channel or before.owner != held.owner:
-        return False
-    if held.consumer is not None or held.copy.queue.semantics.gets_return == AS_DELIVERED:
-        return before.tag < held.tag
-    return 0 < held.crowd <= SORTED_UP_TO and str(before.tag) < str(held.tag)
 
 
 @judges(Missing, "AUTO-001", "AUTO-002", "AUTO-003", "AUTO-004", "AUTO-005", "AUTO-006", "AUTO-009", "AUTO-010")
