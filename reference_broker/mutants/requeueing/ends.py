@@ -118,6 +118,19 @@ def loss_reverses(self: Connection) -> None:
 
 @replaces(
     "connection.lost",
+    "ends.loss-goes-to-the-head",
+    "what a lost connection held comes back in order, before older messages that are ready",
+    "AUTO-013",
+)
+def loss_goes_to_the_head(self: Connection) -> None:
+    for channel in self.channels.values():
+        for delivery in reversed(channel.unacked.by_tag.values()):
+            renumber_to_front(delivery)
+    Connection.lost(self)
+
+
+@replaces(
+    "connection.lost",
     "ends.unread-is-lost",
     "when a connection is lost, what was delivered far ahead of the client's settlements is lost too",
     "AUTO-009",

@@ -293,21 +293,25 @@ def test_who_waits_is_served(stage: Stage) -> None:
 @rule("AUTO-013")
 @pytest.mark.parametrize("end", ["hang_up", "abort", "close"])
 def test_what_a_lost_connection_held_keeps_its_order(stage: Stage, end: str) -> None:
-    """A consumer held the first five messages, gets of another channel the next two; all are counted and fetched."""
+    """Of ten messages the first is out elsewhere, a consumer has the next five, and gets of another channel two more.
+    The first is returned; then the connection is lost. All are counted and fetched."""
     lost, other = stage.connect("lost"), stage.channel()
-    queue, consuming, getting = stocked(stage, 9), stage.channel(connection=lost), stage.channel(connection=lost)
+    queue, consuming, getting = stocked(stage, 10), stage.channel(connection=lost), stage.channel(connection=lost)
+    stage.fetch(other, queue, 1)
     consuming.qos(5)
     consuming.consume(queue)
     stage.quiesce()
     stage.fetch(getting, queue, 2)
+    other.reject(1)
+    stage.barrier(other)
     if end == "close":
         lost.close(stage.deadline)
     else:
         getattr(lost, end)()
     for _ in range(ASKED):
-        if counted(stage, other, queue) == 9:
+        if counted(stage, other, queue) == 10:
             break
-    stage.fetch(other, queue, 9)
+    stage.fetch(other, queue, 10)
 
 
 def counted(stage: Stage, channel: Channel, queue: str) -> int:

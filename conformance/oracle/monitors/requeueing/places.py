@@ -10,7 +10,7 @@ from itertools import islice
 
 from conformance.catalogue.profiles import AS_DELIVERED
 from conformance.oracle.model.facts import Delivered
-from conformance.oracle.model.records import RELEASED, WAITING, Copy, Delivery
+from conformance.oracle.model.records import RECOVERED, RELEASED, RETURNED, WAITING, Copy, Delivery
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.requeueing.auto import RULES, end_of
 from conformance.oracle.monitors.requeueing.order import WINDOW
@@ -74,9 +74,7 @@ def in_its_place_after_a_loss(fact: Delivered, notes: Notes) -> None:
         return
     for waiting in islice(queue.returned.values(), WINDOW):
         before = waiting.holder
-        if waiting is copy or not _released(waiting) or before is None or before.channel is not held.channel:
-            continue
-        if queue.mingled(waiting.entered):
+        if waiting is copy or before is None or not (_of_the_same(waiting, held) or _by_settlement(waiting, copy)):
             continue
         if waiting.older_than(copy):
             notes.suspect(
@@ -97,6 +95,18 @@ def in_its_place_after_a_loss(fact: Delivered, notes: Notes) -> None:
 def _released(copy: Copy) -> bool:
     """Has the end of its channel returned it, as far as anybody can tell?"""
     return copy.entry == RELEASED and copy.place == WAITING and not (copy.indeterminate or copy.unowed)
+
+
+def _of_the_same(waiting: Copy, held: Delivery) -> bool:
+    """Has the end of the same channel returned it, and nobody else had it since?"""
+    same = waiting.holder is not None and waiting.holder.channel is held.channel
+    return same and _released(waiting) and not waiting.queue.mingled(waiting.entered)
+
+
+def _by_settlement(waiting: Copy, copy: Copy) -> bool:
+    """Has a settlement returned it, and did no two consumers share the queue since these two left it?"""
+    settled = waiting.entry in (RETURNED, RECOVERED) and not waiting.indeterminate
+    return settled and not any(map(waiting.queue.contested, (waiting, copy)))
 
 
 def _all_there(fact: Delivered) -> bool:

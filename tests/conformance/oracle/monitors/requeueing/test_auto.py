@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.tables import test_broken, test_sound
 
 __all__ = ["test_broken", "test_sound"]
@@ -138,3 +140,14 @@ def test_what_comes_back_to_a_quorum_queue_after_a_loss_does_so_as_it_was_delive
     for first, second, broken in (("m1", "m2", []), ("m2", "m1", ["AUTO-013"])):
         said = f"o:1 < get-ok 1 {first} q redelivered says=3 \n o:1 > get q \n o:1 < get-ok 2 {second} q redelivered"
         assert play(quorum + said, "rabbitmq-4.0").broken == broken
+
+
+@pytest.mark.parametrize(("shared", "broken"), [("", True), ("@consume 5 q c5 \n @consume 6 q c6 \n", False)])
+def test_what_a_loss_returns_comes_after_older_messages_that_are_ready(play, shared: str, broken: bool) -> None:
+    """Where two consumers share the queue, its place may have been gone."""
+    held = (
+        "@queue q \n @stock q m1 m2 m3 m4 \n" + REACH + "o:1 > get q \n o:1 < get-ok 1 m1 q \n"
+        "@hold 1 q m2 \n" + shared + "o:1 > reject 1 requeue \n - end c aborted \n o:1 > get q \n"
+    )
+    said = "o:1 < get-ok 2 m2 q redelivered says=3 \n o:1 > get q \n o:1 < get-ok 3 m1 q redelivered says=2"
+    assert ("AUTO-013" in play(held + said).broken) is broken
