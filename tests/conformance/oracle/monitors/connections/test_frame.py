@@ -87,7 +87,7 @@ def test_a_connection_that_follows_its_channel_suffers_for_no_other(play) -> Non
     assert play(closed + other + "0 < kicked 501 0 0 FRAME_ERROR").broken == ["FRAME-010"]
 
 
-@pytest.mark.parametrize(("before", "accused"), [("", True), ("1 > declare q nowait \n", False)])
+@pytest.mark.parametrize(("before", "accused"), [("", True), ("1 > declare q no_wait \n", False)])
 def test_an_answer_to_what_has_a_wrong_end_may_be_one_to_what_was_sent_before(play, before: str, accused: bool) -> None:
     declare = frame(1, 1, m.QueueDeclare(1, queue="q").encode()[7:-1], b"\xcd")
     book = play(f"@open 1 \n {before} - octets c {declare.hex()} \n 1 < declare-ok q 0 0 \n 0 < kicked 501 0 0 wrong")
