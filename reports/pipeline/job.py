@@ -122,7 +122,7 @@ class Job:
 
     def excuse(self, known: Mapping[str, Collection[str]]) -> None:
         """Run to the rules that are broken as it is known of its broker: they deviate, the others are broken."""
-        before = self.verdicts(list(known))
+        before = set(self.verdicts(list(known)))
         listed = {row.run for row in before if row.verdict == Verdict.DEVIATES} | {run for run in known if known[run]}
         headers = {run: header for run, header in self.headers(list(known)).items() if run in listed}
         after = verdicts.table(self.table(GOLD, headers), headers, known) if headers else []

@@ -23,7 +23,8 @@ def begin(queue: Queue, receiver: PotentialReceiver) -> PotentialReceiver:
     queue.disturbed = True
     queue.stirred += 1
     queue.receivers[receiver] = None
-    queue.emptied *= not queue.purging
+    if queue.purging:
+        queue.emptied = 0
     if queue.shared() and any(not copy.proof for copy in queue.returned.values()):
         queue.orders.lose()  # where these go is not known any more
     return receiver
