@@ -22,11 +22,11 @@ from typing import Any
 from codec import methods as m
 from conformance.catalogue import profiles
 from conformance.cli.parsing import printed
-from conformance.drive import offers, probes
 from conformance.drive.drivers.errors import ConnectionLost, Unreachable
 from conformance.drive.drivers.raw import RawConnection
 from conformance.drive.drivers.sweep import unrecorded
 from conformance.drive.drivers.target import BadUrl, Target
+from conformance.drive.probing import offers, probes
 from conformance.history.events import Event
 from conformance.outcome import short_timeout
 from conformance.outcome.screen import ENDLESS, colored, line_width

@@ -3,16 +3,15 @@
 A scene (a directed check, or one run of a machine) provokes the broker through a stage and asserts nothing. Every
 event goes to the recorder and, at once, to the judge; only the judge's findings say anything about the broker.
 
-What a stage waits for, and how long, its waiter decides (`waiting`); how a history ends is told in `ending`. A stage
-owns the queues it declares and removes them whatever happens. A scene that cannot go on is left with `SceneOver`;
-`finish` lets the judge speak.
+What a stage waits for, and how long, its waiter decides (`waiting`). Its roster knows which channels there are, and
+`ending` how a history ends. A stage owns the queues it declares and removes them whatever happens. A scene that cannot
+go on is left with `SceneOver`; `finish` lets the judge speak.
 """
 
 from __future__ import annotations
 
 import contextlib
 import itertools
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -30,6 +29,7 @@ from conformance.drive.drivers.errors import Unreachable
 from conformance.drive.drivers.raw import ConnectionLost, Item, RawConnection, Target, open_connection
 from conformance.drive.guard import Guard
 from conformance.drive.payloads import Payloads
+from conformance.drive.roster import Roster
 from conformance.drive.waiting import DRAIN, Endless, Hurry, NotOffered, SceneOver, Spared, Waiter, read_all
 from conformance.history import events
 from conformance.history.events import TO_CLIENT, Event
@@ -38,15 +38,10 @@ from conformance.oracle.model.views import ChannelView
 from conformance.oracle.monitors import Judge
 from conformance.oracle.verdicts import Judgement
 
-__all__ = ["BACKSTAGE", "Endless", "NotOffered", "SceneOver", "Stage"]
+__all__ = ["Endless", "NotOffered", "SceneOver", "Stage"]
 
-BACKSTAGE = 900
-"""The channel, where the broker allows so many, on which queues are declared, drained and deleted."""
 CLOSES = ("channel.close", "connection.close")
 """So the words of a broker begin that refuses something."""
-MANY = 65535
-"""Channels, where there is no limit."""
-FEW_CHANNELS = "the broker allows no more channels of a connection than {}"
 
 _BOUND = frozenset({"exchange.declare-ok", "queue.bind-ok"})
 
@@ -80,12 +75,7 @@ class Stage:
         self.around = Around()
         self.belongings = Belongings()
         self._local = self.recorder.builder("")
-        self._channels: dict[tuple[str, int], Channel] = {}
-        self._hands: dict[str, Channel] = {}
-        self._last: Counter[str] = Counter()
-        """The last channel that a scene was given, by connection."""
-        self._plain: set[str] = set()
-        """Connections about which nothing is special."""
+        self._roster = Roster(self)
         self.lacking = ""
         """What the broker refuses, without which the scene could not go on."""
         self.payloads = Payloads()
@@ -130,7 +120,7 @@ class Stage:
         self.make_room()
         name = self.unused(name)
         if properties is None and capabilities is None and login is None and vhost is None and not channel_max:
-            self._plain.add(name)
+            self._roster.plain.add(name)
         try:
             connection = enter(name, properties=properties)
         except Unreachable:
@@ -160,13 +150,13 @@ class Stage:
 
     def channel(self, number: int | None = None, connection: RawConnection | None = None) -> Channel:
         """Opens a channel and waits until it is open."""
-        channel = self._numbered(number, connection or self.connection)
+        channel = self._roster.channel(number, connection or self.connection)
         self.reopen(channel)
         return channel
 
     def channels(self, count: int, connection: RawConnection | None = None) -> list[Channel]:
         """Opens this many channels at once, and waits until all are open."""
-        channels = [self._numbered(None, connection or self.connection) for _ in range(count)]
+        channels = [self._roster.channel(None, connection or self.connection) for _ in range(count)]
         with self.batch():
             for channel in channels:
                 channel.open()
@@ -203,7 +193,7 @@ class Stage:
 
     def used(self) -> list[Channel]:
         """All channels of the scene, open or not."""
-        return list(self._channels.values())
+        return self._roster.channels()
 
     def queue(
         self,
@@ -428,27 +418,6 @@ class Stage:
             self._amid = False
         self.belongings.watch(event)
 
-    def _numbered(self, number: int | None, connection: RawConnection) -> Channel:
-        """This channel of the scene, or the next one."""
-        if number is None:
-            connection = self._roomy(connection)
-            number = self._last[connection.name] = self._last[connection.name] + 1
-        elif number > (connection.tuned.channel_max or MANY):
-            raise NotOffered(FEW_CHANNELS.format(connection.tuned.channel_max), refused=True)
-        return self._channels.setdefault((connection.name, number), Channel(self, connection, number))
-
-    def _roomy(self, connection: RawConnection) -> RawConnection:
-        """This connection, or where its last channel is taken, one more that is like it. The last but one, where there
-        are several: one is for the backstage."""
-        most = connection.tuned.channel_max or MANY
-        annex = connection
-        while self._last[annex.name] >= max(1, most - 1):
-            if annex.name not in self._plain:
-                raise NotOffered(FEW_CHANNELS.format(most), refused=True)
-            beside = self.connections.get(f"{annex.name}+")
-            annex = beside if beside is not None and beside.alive else self.connect(f"{annex.name}+")
-        return annex
-
     def _await_open(self, channel: Channel) -> None:
         self.waiter.need(lambda: channel.state == "open", f"{channel} does not open")
 
@@ -466,10 +435,7 @@ class Stage:
 
     def _hand(self, connection: RawConnection) -> Channel:
         """The channel of our own on this connection, opened where it is not."""
-        number = min(BACKSTAGE, connection.tuned.channel_max)
-        if number == 1 and connection.name in self._plain:
-            connection = self.connections.get("backstage") or self.connect("backstage")
-        channel = self._hands.setdefault(connection.name, Channel(self, connection, number))
+        channel = self._roster.own(connection)
         if channel.state != "open":
             self.reopen(channel)
         return channel

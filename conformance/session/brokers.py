@@ -12,12 +12,12 @@ from typing import Any
 
 from conformance.catalogue import profiles
 from conformance.catalogue.profiles import Profile
-from conformance.drive import offers, probes
 from conformance.drive.drivers import calibrate
 from conformance.drive.drivers.errors import Unreachable
 from conformance.drive.drivers.raw import RawConnection, Target, Tuned
 from conformance.drive.drivers.sweep import hasty, unrecorded
-from conformance.drive.probes import Answer
+from conformance.drive.probing import offers, probes
+from conformance.drive.probing.probes import Answer
 from conformance.drive.pulse import Pulse
 from reference_broker import ReferenceBroker
 

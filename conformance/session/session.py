@@ -20,7 +20,6 @@ from conformance import __version__
 from conformance.catalogue import deviations, sets
 from conformance.catalogue.profiles import BadProfile, Profile, load
 from conformance.catalogue.rules.features import CROWD
-from conformance.drive import offers
 from conformance.drive.around import Around
 from conformance.drive.budget import ALTOGETHER, PART, TimeBudget
 from conformance.drive.drivers.admin import Admin, AdminRefused
@@ -28,6 +27,7 @@ from conformance.drive.drivers.errors import ConnectionLost, Unreachable
 from conformance.drive.drivers.sweep import hasty
 from conformance.drive.drivers.target import BadUrl, Target
 from conformance.drive.guard import Guard
+from conformance.drive.probing import offers
 from conformance.drive.pulse import BadRestart, Pulse, alarm
 from conformance.drive.vhosts import Vhosts
 from conformance.history.events import Event

@@ -17,8 +17,8 @@ from conformance.cli.doctor import examine
 from conformance.drive.drivers import effects
 from conformance.drive.drivers.errors import Unreachable
 from conformance.drive.drivers.target import Target
-from conformance.drive.offers import adapted
-from conformance.drive.probes import LOST, OFFERED, REFUSED, SILENT, WRONG, Answer, Inquiry
+from conformance.drive.probing.offers import adapted
+from conformance.drive.probing.probes import LOST, OFFERED, REFUSED, SILENT, WRONG, Answer, Inquiry
 from reference_broker import ReferenceBroker
 from reference_broker.broker import CAPABILITIES
 from reference_broker.channel import Channel

@@ -11,8 +11,8 @@ from conformance.drive.machines import campaign, search
 from conformance.drive.machines import confirms as c
 from conformance.drive.machines.campaign import SCHEDULERS, Scheduler
 from conformance.drive.machines.world import World
+from conformance.drive.roster import BACKSTAGE
 from conformance.drive.run.bench import Bench
-from conformance.drive.stage import BACKSTAGE
 from reference_broker import ReferenceBroker
 from tests.support.worlds import Until, last
 

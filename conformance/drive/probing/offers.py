@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from conformance.catalogue.profiles import Profile
 from conformance.catalogue.rules.features import CROWD, DECLARATIONS, FEATURES, OPTIONAL
-from conformance.drive.probes import NOBODY, OFFERED, QUEUE_TYPE, REFUSED, Answer
+from conformance.drive.probing.probes import NOBODY, OFFERED, QUEUE_TYPE, REFUSED, Answer
 
 
 def adapted(profile: Profile, answers: Sequence[Answer], *, known: bool) -> Profile:
