@@ -83,10 +83,11 @@ def _buffered(settlement: Settlement, delivery: Delivery) -> bool:
     return many and channel.closed_with > 0 and delivery.copy.queue.kind != "classic"
 
 
-def by_purge(copy: Copy) -> tuple[str, ...]:
-    """The rule that explains the loss of a message as well which was out while its queue was purged."""
-    held = copy.holder
-    return ("QUEUE-019",) if held is not None and held.seq < copy.queue.purged else ()
+def by_purge(copy: Copy) -> bool:
+    """Was it out while its queue was purged, and returned after that? Where it is gone then, the purge has taken it, as
+    far as is known: a rule about its return needs messages that no purge could take."""
+    held, purged = copy.holder, copy.queue.purged
+    return held is not None and held.seq < purged < copy.entered
 
 
 def by_rollback(copy: Copy) -> tuple[str, ...]:

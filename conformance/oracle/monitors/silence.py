@@ -292,9 +292,11 @@ def gone(fact: Missing, notes: Notes) -> None:
     "RQ-014",
 )
 def lost(fact: Missing, notes: Notes) -> None:
-    """Messages that nobody settled, and that are nowhere. Of those that may not have matched, ROUTE speaks."""
+    """Messages that nobody settled, and that are nowhere. Of those that may not have matched, ROUTE speaks, and of
+    those that a purge may have taken, QUEUE."""
     by_rule: dict[tuple[str, bool, tuple[str, ...]], list[Copy]] = {}
-    for copy, rule, certain in fate.of_missing([one for one in fact.copies if not route.of_match(one, notes)]):
+    own = [copy for copy in fact.copies if not (route.of_match(copy, notes) or fate.by_purge(copy))]
+    for copy, rule, certain in fate.of_missing(own):
         by_rule.setdefault((rule, certain, _also(copy)), []).append(copy)
     for (rule, certain, unless), copies in by_rule.items():
         names = ", ".join(copy.id for copy in copies[:5]) + (", …" if len(copies) > 5 else "")
@@ -319,8 +321,8 @@ def _also(copy: Copy) -> tuple[str, ...]:
     if copy.aground is not None:
         return tuple(of_channel(copy.aground))
     if copy.entry == RELEASED and held is not None and not held.channel.came_back:
-        return (*of_end(held), *fate.by_purge(copy))
-    return (*fate.by_size(copy), *fate.by_purge(copy))
+        return of_end(held)
+    return fate.by_size(copy)
 
 
 def _history(copy: Copy) -> str:

@@ -113,6 +113,8 @@ def lost(fact: Missing, notes: Notes) -> None:
             continue  # a settlement of a stale delivery took it, before the end could return it
         if copy.aground is not None:
             continue  # it had come back, and went to another channel, which had failed
+        if fate.by_purge(copy):
+            continue  # the purge may have taken it while it was out
         certain = _by_its_end(copy)
         for rule in _of_lost(copy):
             by_rule.setdefault((rule, certain and not (rule == COMPLETE and fate.lost_by_end(copy))), []).append(copy)
@@ -126,7 +128,6 @@ def lost(fact: Missing, notes: Notes) -> None:
             *(copy.entered for copy in copies[:5]),
             *(copy.holder.seq for copy in copies[:5] if copy.holder),
             certain=certain,
-            unless=fate.by_purge(copies[0]),
         )
 
 

@@ -18,7 +18,7 @@ from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.requeueing.order import WINDOW
 from conformance.oracle.monitors.table import judges
-from conformance.oracle.monitors.topology import route
+from conformance.oracle.monitors.topology import purging, route
 
 RECOVERS = {(60, 100): "basic.recover-async", (60, 110): "basic.recover"}
 INTERNAL_ERROR = 541
@@ -88,6 +88,9 @@ def not_empty(fact: FoundEmpty, notes: Notes) -> None:
             continue
         if queue.there(copy, fact.channel, fact.since) and not queue.others(copy.entered, fact.receiver):
             doubtful = hindered or (copy.undecided and not copy.seen)
+            if fate.by_purge(copy):
+                purging.gone(fact, copy, "get-empty", notes, certain=not doubtful)
+                return
             notes.find(
                 route.of_match(copy, notes) or fate.of_absent(copy),
                 fact.event,

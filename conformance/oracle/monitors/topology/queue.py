@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.history.events import TO_BROKER
-from conformance.oracle.model.facts import Answered, Delivered, FirstDelivery, Missing, Passed
+from conformance.oracle.model.facts import Answered, Passed
 from conformance.oracle.model.queues.stock import Stock
-from conformance.oracle.model.records import Copy
 from conformance.oracle.monitors.connections.chan import BY_LAST_NAME, OF_MESSAGES, OF_QUEUES
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.refusals import grants, refuses
@@ -29,7 +28,7 @@ MISSING, FOUND, SAME, OTHER_FLAGS = "QUEUE-001", "QUEUE-002", "QUEUE-003", "QUEU
 OTHER_ARGUMENTS, OTHER_OWNER, LOCKED, ORPHANED = "QUEUE-005", "QUEUE-006", "QUEUE-007", "QUEUE-008"
 RESERVED, CHOSEN, NAMED, IN_USE = "QUEUE-009", "QUEUE-010", "QUEUE-011", "QUEUE-012"
 NOT_EMPTY, GONE, LAST, SENSELESS = "QUEUE-013", "QUEUE-014", "QUEUE-015", "QUEUE-016"
-REMOVED, NO_MORE, SPARED, COUNTED, UNUSED = "QUEUE-017", "QUEUE-018", "QUEUE-019", "QUEUE-020", "QUEUE-021"
+REMOVED, NO_MORE, COUNTED, UNUSED = "QUEUE-017", "QUEUE-018", "QUEUE-020", "QUEUE-021"
 OTHER_END = "QUEUE-037"
 DECLARE = "queue.declare"
 UNBIND = "queue.unbind"
@@ -271,43 +270,6 @@ def unused(asked: Asked) -> bool:
     queue = asked.queue()
     waits = queue is not None and queue.auto_delete and not queue.used and queue.owner is None
     return _passive(asked) and waits and not _given(asked) and asked.queue_there() is True
-
-
-@judges(Delivered, SPARED, again=True)
-def came_back(fact: Delivered, notes: Notes) -> None:
-    """It was out with a client when the queue was purged, and was returned after that."""
-    if _was_out(fact.copy):
-        notes.exercise(SPARED)
-
-
-@judges(Missing, SPARED)
-def purged_as_well(fact: Missing, notes: Notes) -> None:
-    """It is nowhere, after it was returned."""
-    for copy in fact.copies:
-        if _was_out(copy) and copy.holder is not None:
-            allowed = f"{copy.id} in {fact.queue.name}: it was unacknowledged when that was purged"
-            seen = "the queue was drained, and did not deliver it"
-            notes.find(SPARED, fact.event, allowed, seen, copy.holder.seq, fact.queue.purged)
-
-
-@judges(FirstDelivery, SPARED)
-def left_behind(fact: FirstDelivery, notes: Notes) -> None:
-    """It was in the queue when that was purged, and nobody could have it; now somebody gets it."""
-    copy, queue = fact.copy, fact.queue
-    if not queue.purged < queue.emptied < fact.since or not 0 < copy.confirmed < queue.purged:
-        return
-    if queue.deleted or copy.weathered or copy.ambiguous or copy.indeterminate:
-        return
-    allowed = f"nothing that was ready in {queue.name} when that was purged"
-    notes.find(SPARED, fact.event, allowed, f"{copy.id}, which was confirmed before that", queue.purged, queue.emptied)
-
-
-def _was_out(copy: Copy) -> bool:
-    """Was it delivered before the purge, and returned after it?"""
-    held, returned = copy.holder, copy.settlement
-    if held is None or returned is None or not returned.requeue or copy.queue.purging or copy.indeterminate:
-        return False
-    return held.seq < copy.queue.purged < returned.seq
 
 
 @judges(Answered, COUNTED)

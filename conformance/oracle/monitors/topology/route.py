@@ -69,6 +69,8 @@ NEAREST = (
     ways.ONWARD,
 )
 """Where several ways are at stake, these say more than the type of the last exchange."""
+TELLING = COMPARED | frozenset(NEAREST)
+"""Ways of which a message that has never been in its queue says something."""
 MOVES = frozenset(TRANSITIONS) - {"basic.consume"} | {"connection.close"}
 """What may change bindings; with a connection go its exclusive queues."""
 MESSAGES = 1024
@@ -106,8 +108,8 @@ class Ways:
     """The latest publishes to exchanges, by message; None where two share an id, or the route is not certain."""
 
     by_message: OrderedDict[str, Way | None] = field(default_factory=OrderedDict)
-    came: OrderedDict[tuple[str, tuple[str, str, str]], None] = field(default_factory=OrderedDict)
-    """The queues out of which messages came to which a way leads, each with what these are like."""
+    came: OrderedDict[tuple[str, tuple[str, str, str], tuple[str, ...]], None] = field(default_factory=OrderedDict)
+    """The queues out of which messages came to which a way leads, each with what these are like, and with the way."""
     heirs: set[str] = field(default_factory=set)
     """Names of queues to which dead letters of others go. Which ones is remembered for a while only."""
 
@@ -119,7 +121,7 @@ class Ways:
 
     def arrived(self, queue: str, way: Way) -> None:
         """One more has come by a way that leads to this queue."""
-        self.came[queue, way.like] = None
+        self.came[queue, way.like, way.reached[queue]] = None
         if len(self.came) > MESSAGES:
             self.came.popitem(last=False)
 
@@ -176,13 +178,14 @@ def _way(fact: Passed) -> Way | None:
 
 
 def of_match(copy: Copy, notes: Notes) -> str:
-    """The rule that is broken when this message, which must be in its queue, is not, where that hangs on a match."""
+    """The rule that is broken when this message, which must be in its queue, is not, where that hangs on a match, or on
+    what else there was on its way that leads there."""
     memory, queue = notes.memory(Ways), copy.queue.name
     way = memory.by_message.get(copy.id)
-    if way is None or copy.seen or copy.survives or copy.entry != PUBLISHED or (queue, way.like) in memory.came:
+    if way is None or copy.seen or copy.survives or copy.entry != PUBLISHED:
         return ""
     labels = way.reached.get(queue, ())
-    return "" if COMPARED.isdisjoint(labels) else _rules(labels)[0]
+    return "" if TELLING.isdisjoint(labels) or (queue, way.like, labels) in memory.came else _rules(labels)[0]
 
 
 def hangs_on_match(publication: Publication, notes: Notes) -> bool:

@@ -17,9 +17,27 @@ ENDED = "@close 1 \n @drain q {} \n - deadline drain q"
 
 
 def test_a_purge_takes_what_is_out(play) -> None:
-    """AUTO-001: the channel that had m1 has ended, and m1 is nowhere."""
-    assert told(play(HELD + PURGED + ENDED.format("")))["AUTO-001"] == ("QUEUE-019",)
+    """The channel that had m1 has ended, or has returned it, and m1 is nowhere: that is no word against the return."""
+    assert told(play(HELD + PURGED + ENDED.format(""))) == {"QUEUE-019": ("RQ-011", "AUTO-001")}
+    returned = "1 > nack 1 requeue \n 1 > get q \n 1 < get-empty"
+    assert told(play(HELD + PURGED + returned)) == {"QUEUE-019": ("ACK-012",)}
     assert told(play(HELD + ENDED.format("m2")))["AUTO-001"] == ()
+    assert "ACK-012" in told(play(HELD.replace(" m2", "") + returned))
+
+
+BOUND = "@queue q \n @confirming 1 \n @route x fanout key q \n {} @open 2 \n"
+SENT = "1 > publish key m{0} exchange=x \n 1 < ack {0} \n"
+APART = "90 > bind q x key note=red \n 90 < bind-ok \n " + SENT.format(1) + "90 > unbind q x key \n 90 < unbind-ok \n "
+OUT = "2 > get q no_ack \n 2 < get-ok {0} m{0} q \n"
+NONE = "2 > get q no_ack \n 2 < get-empty"
+
+
+def test_a_binding_takes_others_of_its_key_with_it(play) -> None:
+    """RQ-011: m2 is not lost. It never came, because of two bindings that arguments tell apart both are gone."""
+    assert told(play(BOUND.format(APART + SENT.format(2)) + OUT.format(1) + NONE)) == {"BIND-012": ()}
+    assert told(play(BOUND.format(SENT.format(1) + SENT.format(2)) + OUT.format(1) + NONE)) == {"RQ-011": ()}
+    again = APART + SENT.format(2) + SENT.format(3)
+    assert told(play(BOUND.format(again) + OUT.format(1) + OUT.format(2) + NONE)) == {"RQ-011": ()}
 
 
 TRANSACTION = "@queue q \n @stock q m1 \n @open 1 \n {} @hold 1 q m1 \n {}"
