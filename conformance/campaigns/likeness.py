@@ -5,7 +5,7 @@ that catch these rules, or rules that are in doubt here. A mutant that answers a
 Those that explain most are then asked for the rest as well: does this rule break in the same words where they are
 played the scene in which it broke? The mutant that explains most makes a group; then the next one for what is left.
 What no mutant explains is a group of its own, with the rules that break in the same words, if these words say more
-than that something was not refused.
+than that something was not refused, or that a message is not there.
 
 A group is a help for reading, and changes no verdict. It is made of exchanges that an honest broker answers otherwise.
 """
@@ -46,6 +46,8 @@ FOREMOST = 6
 """This many mutants are played scenes."""
 REFUSAL, CLOSED = re.compile(r"(channel|connection)\.close\b"), re.compile(r"\bclose \d")
 """What should have come, and what a broker says that closes something."""
+ABSENT = re.compile(r"get-empty\b|the queue (is empty|was drained)")
+"""So every loss shows, whatever has caused it."""
 DEADLINE = 0.5
 """Seconds that they get there for what they owe."""
 
@@ -246,9 +248,9 @@ def _words(rule: RuleResult) -> set[str]:
 
 def _telling(rule: RuleResult) -> set[str]:
     """The words that two rules share only over one fault. That a refusal does not come is no such word: a broker that
-    lets two mistakes pass does not know of either."""
+    lets two mistakes pass does not know of either. Nor is it that a message is not there."""
     cases = [case for case in rule.cases if case.certain and not (REFUSAL.match(case.allowed) and not _says_why(case))]
-    return {gist(case.observed) for case in cases}
+    return {gist(case.observed) for case in cases if not ABSENT.match(case.observed)}
 
 
 def _says_why(case: Case) -> bool:

@@ -135,6 +135,13 @@ def test_mistakes_that_are_let_pass_are_each_a_fault_of_its_own() -> None:
         assert len(faults(found)) == faulty
 
 
+def test_messages_that_are_not_there_may_have_been_lost_by_several_faults() -> None:
+    for observed, faulty in (("get-empty", 2), ("the queue was drained, and did not deliver it", 2), ("get-ok 9", 1)):
+        pair = [Witness(replace(finding(rule, observed), allowed="m1 is in q")) for rule in ("ROUTE-006", "ACK-011")]
+        found = build(ledger(entry("a", witnesses=tuple(pair), profile="documented")), FRAME)
+        assert len(faults(found)) == faulty
+
+
 def test_without_time_there_are_groups_and_no_likeness(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(likeness, "SECONDS", {"ci": 0.0})
     assert [one.like for one in faults(results(ACK_004=CROSSED, TAG_001=FROM_ZERO))] == [(), ()]
