@@ -23,6 +23,10 @@ _TOLD = frozenset({"basic.ack", "basic.nack", "basic.cancel", "basic.cancel-ok",
 _IN_FORCE = ("set", "cleared")
 """States of policies."""
 _QUIET = frozenset({"multiple", "durable", "exclusive", "auto_delete", "internal"})
+_UNSAID = frozenset({"x-queue-type", "message_id", "delivery_mode"})
+"""Arguments and properties that every declaration or publish of the suite has, or that are told in another way."""
+_WIDTH, _MANY = 40, 5
+"""Characters of a value, and arguments of a method, that are told."""
 
 
 def interest(event: Event) -> bool:
@@ -124,7 +128,8 @@ def _delivery(event: Event) -> list[str]:
 
 def _publish(event: Event) -> list[str]:
     by = f"through {event.exchange}" if event.exchange else ""
-    return [_message(event), by, f"to {event.routing_key}" if event.routing_key or not by else ""]
+    to = f"to {event.routing_key}" if event.routing_key or not by else ""
+    return [_message(event), by, to, *_terms(event.args.get("properties"))]
 
 
 def _return(event: Event) -> list[str]:
@@ -138,10 +143,26 @@ def _close(event: Event) -> list[str]:
 
 
 def _named(event: Event) -> list[str]:
-    """Any other method: its names, then its numbers other than zero."""
-    names = [name for name in (event.exchange, event.queue, event.routing_key, event.consumer_tag) if name]
+    """Any other method: its names, the type of an exchange, numbers other than zero, and the table of arguments."""
+    names = [event.exchange, event.queue, event.routing_key, event.consumer_tag, event.args.get("type")]
     numbers = [f"{key.replace('_', '-')}={value}" for key, value in event.args.items() if _telling(value)]
-    return names + numbers
+    return [str(name) for name in names if name] + numbers + _terms(event.args.get("arguments"))
+
+
+def _terms(table: object) -> list[str]:
+    """The entries of a table, the headers of a message among them; of many the first."""
+    if not isinstance(table, Mapping):
+        return []
+    headers = table.get("headers")
+    own = headers if isinstance(headers, Mapping) else {}
+    entries = {**{key: value for key, value in table.items() if key != "headers"}, **own}
+    told = [f"{key}={_cut(value)}" for key, value in entries.items() if key not in _UNSAID]
+    return told if len(told) <= _MANY else [*told[:_MANY], "…"]
+
+
+def _cut(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"
 
 
 def _telling(value: object) -> bool:

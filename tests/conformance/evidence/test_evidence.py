@@ -10,6 +10,7 @@ import pytest
 
 import codec
 from codec import methods as m
+from codec import values
 from conformance import evidence
 from conformance.catalogue import profiles
 from conformance.drive.drivers.raw import Target
@@ -51,17 +52,19 @@ class Script:
     def local(self, kind: str, **arguments: object) -> None:
         self.events.append(self._builder("").local(kind, **arguments))
 
-    def send(self, *methods: codec.Method, message: str = "", on: str = "c1") -> Script:
-        return self._say(ev.TO_BROKER, on, methods, message)
+    def send(self, *methods: codec.Method, message: str = "", on: str = "c1", **properties: object) -> Script:
+        return self._say(ev.TO_BROKER, on, methods, message, **properties)
 
     def receive(self, *methods: codec.Method, message: str = "", on: str = "c1") -> Script:
         return self._say(ev.TO_CLIENT, on, methods, message)
 
-    def _say(self, direction: str, on: str, methods: tuple[codec.Method, ...], message: str) -> Script:
+    def _say(
+        self, direction: str, on: str, methods: tuple[codec.Method, ...], message: str, **properties: object
+    ) -> Script:
         for method in methods:
             raw = method.encode()
             if method.HAS_CONTENT:
-                raw = codec.content(method, message.encode(), message_id=message)
+                raw = codec.content(method, message.encode(), message_id=message, **properties)
             reader = codec.FrameReader()
             for part in reader.cut(raw):
                 event = self._builder(on).frame(direction, codec.decode(part), part)
@@ -264,6 +267,28 @@ def test_a_transcript_reads_like_the_protocol() -> None:
         " 9  c1.1   ←  channel.close 406 PRECONDITION_FAILED - unknown delivery tag 7 (for 60,120)",
         "10         ·  waited 5000 ms in vain for a drain of q",
     ]
+
+
+def test_a_transcript_tells_arguments_and_properties() -> None:
+    """What a queue, an exchange, a binding and a message are like: else nobody can tell why one does not come."""
+    script, limits = Script(), {"x-queue-type": "classic", "x-max-length": 3, "x-overflow": "reject-publish"}
+    script.send(m.QueueDeclare(1, queue="q", arguments=values.table(limits))).send(
+        m.ExchangeDeclare(1, exchange="x", type="headers")
+    )
+    terms = values.table({"x-match": "any", "ink": None, "sizes": [1, 2]})
+    script.send(m.QueueBind(1, queue="q", exchange="x", arguments=terms))
+    headers = {f"h{number}": "long " * 20 for number in range(9)}
+    properties = {"expiration": "0", "headers": values.table(headers)}
+    script.send(m.BasicPublish(1, exchange="x", routing_key="k"), message="m1", **properties)
+    texts = [evidence.describe(event) for event in script.events[1:]]
+    assert texts[:3] == [
+        "queue.declare q x-max-length=3 x-overflow=reject-publish",
+        "exchange.declare x headers",
+        "queue.bind x q ink=null sizes=[1, 2] x-match=any",
+    ]
+    assert texts[3].startswith("basic.publish m1 through x to k expiration=0 h0=long long")
+    assert texts[3].endswith("…")
+    assert "h4=" not in texts[3]
 
 
 def test_steps_carry_text_for_people_and_frames_for_machines() -> None:
