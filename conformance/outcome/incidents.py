@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from conformance.drive import deeds
 from conformance.drive.patience import kind_of
 from conformance.history import events
-from conformance.history.events import TO_CLIENT, Event
+from conformance.history.events import TO_BROKER, TO_CLIENT, Event
 from conformance.outcome.ledger import Incident
 
 WEDGED, GONE, MOVED, SPARED = "wedged", "gone", "moved", "spared"
@@ -51,8 +51,8 @@ def closes(history: Sequence[Event], scene: str, queue_type: str) -> Iterator[In
         if event.direction != TO_CLIENT or event.method not in ("connection.close", "channel.close"):
             continue
         code = int(event.args.get("reply_code", 0))
-        if code in OWN and not (code == FORCED and _banished(history[:place])):
-            before = [one for one in history[:place] if one.connection == event.connection]
+        before = [one for one in history[:place] if one.connection == event.connection]
+        if code in OWN and not (code == FORCED and (_banished(history[:place]) or _logging_in(before))):
             after = last_methods(before)
             text = str(event.args.get("reply_text", ""))
             yield Incident(
@@ -67,6 +67,12 @@ def closes(history: Sequence[Event], scene: str, queue_type: str) -> Iterator[In
 def _banished(history: Iterable[Event]) -> bool:
     """Has a user been deleted, whose connections the broker then closes?"""
     return any(one.kind == events.RIGHTS and one.args.get("gone") for one in history)
+
+
+def _logging_in(connection: Iterable[Event]) -> bool:
+    """Was the login the last that the client said? Who is not let in is refused, whatever the code."""
+    said = [one.method for one in connection if one.direction == TO_BROKER and one.method]
+    return bool(said) and said[-1] in ("connection.start-ok", "connection.secure-ok")
 
 
 def late(history: Sequence[Event], scene: str, queue_type: str) -> Iterator[Incident]:

@@ -51,6 +51,13 @@ def test_only_closes_that_are_the_brokers_own_are_incidents() -> None:
     assert [one.what for one in found] == ["connection.close 541 'INTERNAL_ERROR' after basic.consume"]
 
 
+def test_a_login_that_is_refused_by_320_is_no_incident() -> None:
+    forced, login = ("<", m.ConnectionClose(0, 320, "no such mechanism", 10, 11)), (">", m.ConnectionStartOk(0))
+    assert not list(incidents.closes(history(login, forced), "scene", "classic"))
+    opened = (login, ("<", m.ConnectionTune(0)), (">", m.ConnectionTuneOk(0)), (">", m.ConnectionOpen(0)))
+    assert len(list(incidents.closes(history(*opened, forced), "scene", "classic"))) == 1
+
+
 def test_like_incidents_are_one_and_the_gravest_comes_first() -> None:
     closed = [incidents.Incident(incidents.CLOSED, "x", scene, "classic") for scene in ("b", "a")]
     wedged = incidents.Incident(incidents.WEDGED, "y", "c", "classic")
