@@ -91,7 +91,8 @@ def hard_mistake_let_pass(fact: Unanswered, notes: Notes) -> None:
 
 @judges(Unanswered, "ERR-004", "ERR-007", "ERR-008", "ERR-014", "GET-005", "QUEUE-034", "RQ-014")
 def reply_missing(fact: Unanswered, notes: Notes) -> None:
-    """A synchronous method without its answer."""
+    """A synchronous method without its answer. After a mistake on another channel that is because of the mistake, unless
+    the broker leaves this unanswered where there was none."""
     owed = fact.obligation
     if owed.kind in (CLOSE, HARD_CLOSE, CONFIRM, DELIVERY, NOTICE, HANDSHAKE):
         return
@@ -102,13 +103,15 @@ def reply_missing(fact: Unanswered, notes: Notes) -> None:
     harmed = channel is not None and channel.opened < channel.connection.refusals and method != "channel.close"
     named = fact.request.rule if fact.request else ""
     near = REPLIES.get(method, "") if _speaks_of(method, channel) else _of_empty(fact)
-    rule = "ERR-004" if harmed else named or near or "ERR-014"
+    otherwise = named or near or "ERR-014"
+    rule, unless = ("ERR-004", (otherwise,)) if harmed else (otherwise, ())
     certain = (harmed and method != "basic.get") or bool(near) or (rule in ANY_METHOD and _plain(channel))
     if channel is not None and channel.unproven and not harmed and not channel.unproven[-1].refusal:
         rule, certain = fate.of_refused(channel.unproven[-1]), False
     crossed = channel.close_seen if channel is not None and method == "channel.close" else 0
     observed = f"{owed.what} does not come" + (" to a close that crossed the broker's own" if crossed else "")
-    notes.find(rule, fact.event, owed.what, observed, owed.since_seq, *filter(None, [crossed]), certain=certain)
+    witness = owed.since_seq, *filter(None, [crossed])
+    notes.find(rule, fact.event, owed.what, observed, *witness, certain=certain, unless=unless)
 
 
 def _of_empty(fact: Unanswered) -> str:

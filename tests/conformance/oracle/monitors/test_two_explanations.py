@@ -320,3 +320,22 @@ def test_who_counts_from_0_has_confirmed_the_last(play: Play) -> None:
     """CNF-020: 1 with multiple may mean the second publish, and 1 alone, before any other, the first."""
     assert play(SHIFTED.format("1 multiple")).broken == ["CNF-004"]
     assert play(SHIFTED.format("1")).broken == ["CNF-020"]
+
+
+UNANSWERED = """
+    @queue q
+    @open 1
+    @open 2
+    {}
+    2 > unexchange x
+    - deadline replies
+"""
+
+
+def test_a_method_that_nobody_ever_answers_is_no_harm_of_a_mistake(play: Play) -> None:
+    """ERR-004: GarageMQ leaves exchange.delete unanswered on every connection, also where no channel has failed."""
+    mistake = "1 > ack 99 \n 1 < closed 406 60 80 unknown"
+    harmed = [one for one in play(UNANSWERED.format(mistake)).judge.judgement.findings if one.certain]
+    assert [(one.rule, one.unless) for one in harmed] == [("ERR-004", ("ERR-014",))]
+    alone = [one for one in play(UNANSWERED.format("")).judge.judgement.findings if one.certain]
+    assert [(one.rule, one.unless) for one in alone] == [("ERR-014", ())]
