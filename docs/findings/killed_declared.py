@@ -2,7 +2,7 @@
 
     python killed_declared.py 'amqp://guest:guest@localhost:5672/%2F=docker kill mybroker && docker start mybroker' ...
 
-Behind each URL stands the command that kills the broker at once and starts it again, with its data. In each of 100
+Behind each URL stands the command that kills the broker at once and starts it again, with its data. In each of 200
 rounds 300 durable queues are declared and deleted. Then five are declared that stay, and the last gets 50 persistent
 messages. When all are confirmed, a fifth of a second passes, and the broker is killed. Prints which of the five were
 missing then, and in how many rounds.
@@ -19,7 +19,7 @@ from collections import Counter
 import wire
 from killed_young import connected
 
-ROUNDS, BEFORE, KEPT = 100, 300, 5
+ROUNDS, BEFORE, KEPT = 200, 300, 5
 MESSAGES = [str(number) for number in range(50)]
 PAUSE = 0.2
 """Seconds between the last confirm and the kill."""

@@ -16,9 +16,9 @@ from conformance.oracle.model.facts import Answered, ClosedUnasked, ConnectionFa
 from conformance.oracle.model.owed import CLOSE
 from conformance.oracle.model.records import Request
 from conformance.oracle.monitors import silence
-from conformance.oracle.monitors.deliveries import err
+from conformance.oracle.monitors.deliveries import hard_errors
 from conformance.oracle.monitors.deliveries.ack import closing
-from conformance.oracle.monitors.deliveries.err import NOT_IMPLEMENTED
+from conformance.oracle.monitors.deliveries.hard_errors import NOT_IMPLEMENTED
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import BY_RULE, judges
 from conformance.oracle.topology.preconditions import (
@@ -230,7 +230,7 @@ def refuses(
 ) -> Callable[[Mistaken], Mistaken]:
     """Enters a mistake that `methods` may make: the broker must refuse them with this code, as `rule` says, or with one
     of those that are right `also`. By a hard one it may close the connection instead."""
-    of_connections = (err.hard_error, err.channel_instead, silence.hard_mistake_let_pass)
+    of_connections = (hard_errors.hard_error, hard_errors.channel_instead, silence.hard_mistake_let_pass)
     of_channels = (closed_over_a_mistake, carried_out, never_closed, connection_lost_over_a_mistake)
     _speak(rule, *(of_channels if scope == "channel" else of_connections))
 

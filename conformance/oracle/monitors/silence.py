@@ -91,8 +91,8 @@ def hard_mistake_let_pass(fact: Unanswered, notes: Notes) -> None:
 
 @judges(Unanswered, "ERR-004", "ERR-007", "ERR-008", "ERR-014", "GET-005", "QUEUE-034", "RQ-014")
 def reply_missing(fact: Unanswered, notes: Notes) -> None:
-    """A synchronous method without its answer. After a mistake on another channel that is because of the mistake, unless
-    the broker leaves this unanswered where there was none."""
+    """A synchronous method without its answer. After a mistake on another channel the mistake is the cause, unless the
+    broker leaves this unanswered where there was none."""
     owed = fact.obligation
     if owed.kind in (CLOSE, HARD_CLOSE, CONFIRM, DELIVERY, NOTICE, HANDSHAKE):
         return

@@ -37,7 +37,7 @@ from conformance.oracle.model.facts import (
 from conformance.oracle.model.owed import REPLY
 from conformance.oracle.monitors import silence
 from conformance.oracle.monitors.connections import frame
-from conformance.oracle.monitors.deliveries import err
+from conformance.oracle.monitors.deliveries import err, hard_errors
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.refusals import refuses
@@ -62,9 +62,11 @@ HARMLESS = "channel.flow", "exchange.declare"
 CLOSE, SELECTS = (20, 40), {(85, 10): "confirm.select", (90, 10): "tx.select"}
 MOST = 256
 
-BY_RULE.setdefault(SECOND, []).extend((err.hard_error, err.channel_instead, silence.hard_mistake_let_pass))
+BY_RULE.setdefault(SECOND, []).extend(
+    (hard_errors.hard_error, hard_errors.channel_instead, silence.hard_mistake_let_pass)
+)
 for _rule in (TOO_MANY, CHANNEL_0):
-    BY_RULE.setdefault(_rule, []).extend((frame.ended, err.channel_instead, silence.hard_mistake_let_pass))
+    BY_RULE.setdefault(_rule, []).extend((frame.ended, hard_errors.channel_instead, silence.hard_mistake_let_pass))
 
 
 @dataclass(slots=True)

@@ -33,7 +33,7 @@ from conformance.oracle.model.facts import (
 from conformance.oracle.model.owed import CLOSE_OK, HANDSHAKE
 from conformance.oracle.model.records import ClientError
 from conformance.oracle.monitors import silence
-from conformance.oracle.monitors.deliveries import err
+from conformance.oracle.monitors.deliveries import hard_errors
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.refusals import no_room
@@ -56,7 +56,7 @@ SPACIOUS = 8
 MOST = 256
 """So many messages and queues are remembered."""
 for _rule in MISTAKES:
-    BY_RULE.setdefault(_rule, []).extend((err.channel_instead, silence.hard_mistake_let_pass))
+    BY_RULE.setdefault(_rule, []).extend((hard_errors.channel_instead, silence.hard_mistake_let_pass))
 
 
 # -- mistakes of the client

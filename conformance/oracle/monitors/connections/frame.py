@@ -17,14 +17,14 @@ from conformance.oracle.model.connections.opening import ELSEWHERE
 from conformance.oracle.model.consumers.delivering import request_of
 from conformance.oracle.model.facts import ConnectionFailed, Unrequested
 from conformance.oracle.monitors import silence
-from conformance.oracle.monitors.deliveries import err
+from conformance.oracle.monitors.deliveries import hard_errors
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import BY_RULE, judges
 
 RULES = (*(flaw.rule for flaw in FLAWS), ELSEWHERE)
 for _rule in RULES:
-    BY_RULE.setdefault(_rule, []).extend((err.channel_instead, silence.hard_mistake_let_pass))
+    BY_RULE.setdefault(_rule, []).extend((hard_errors.channel_instead, silence.hard_mistake_let_pass))
 
 
 @judges(ConnectionFailed, *RULES)

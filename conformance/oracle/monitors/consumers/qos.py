@@ -24,7 +24,7 @@ from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.model.records import DEAD, OUT, WAITING, ClientError, Delivery
 from conformance.oracle.monitors.consumers import slots
 from conformance.oracle.monitors.deliveries.ack import closing
-from conformance.oracle.monitors.deliveries.err import NOT_IMPLEMENTED, soft_by_choice
+from conformance.oracle.monitors.deliveries.hard_errors import NOT_IMPLEMENTED, soft_by_choice
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import judges
 

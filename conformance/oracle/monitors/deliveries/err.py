@@ -1,8 +1,8 @@
-"""ERR: mistakes of the client. A mistake costs the channel or the connection, and nothing else."""
+"""ERR: mistakes of the client. A mistake costs the channel, and nothing else. `hard_errors` cost the connection."""
 
 from __future__ import annotations
 
-from conformance.history.events import METHOD, Event
+from conformance.history.events import Event
 from conformance.oracle.model.connections.channels import ChannelLife
 from conformance.oracle.model.connections.closing import NAMED_TAG, ids_of
 from conformance.oracle.model.consumers.settling import SIGNED_LIMIT
@@ -10,29 +10,23 @@ from conformance.oracle.model.facts import (
     AfterClose,
     Answered,
     ChannelClosed,
-    ChannelInsteadOfConnection,
     ChannelOpened,
     ChannelRefused,
     ClosedUnasked,
-    ConnectionFailed,
     Delivered,
     StrayDelivery,
 )
-from conformance.oracle.model.records import ClientError, Settlement
-from conformance.oracle.monitors import fate
+from conformance.oracle.model.records import Settlement
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.requeueing.rq import OF_RECOVER, SPENT
 from conformance.oracle.monitors.table import judges
 
-PRECONDITION_FAILED, CHANNEL_ERROR, NOT_IMPLEMENTED, INTERNAL_ERROR = 406, 504, 540, 541
-ANY_REFUSAL = frozenset({"CAN-017"})
-"""Rules that ask for a refusal of whatever form: their own judges look at it."""
+PRECONDITION_FAILED = 406
 FORMS = {"TAG-008": "ERR-001", "RQ-014": "ERR-001"}
 """Rules by which a tag is unknown, and that say no more: any refusal bears them out. Its form is for the rule that
 names 406 and the channel, of a second settlement."""
 
-CLOSE, CLOSE_OK = (20, 40), (20, 41)
 OVER = "connection error"
 """How a channel has ended whose connection the broker has closed."""
 USABLE, UNLIMITED = "the number is usable", "its prefetch limit is gone"
@@ -258,170 +252,3 @@ def crossing_closes(fact: ChannelClosed, notes: Notes) -> None:
     """The client's close is answered, although the broker had closed the channel too."""
     if fact.crossed:
         notes.exercise("ERR-008")
-
-
-@judges(ConnectionFailed, "ERR-009", "ERR-010", "QOS-025")
-def hard_error(fact: ConnectionFailed, notes: Notes) -> None:
-    """A mistake that costs the connection: connection.close with its code, class and method."""
-    error, event = fact.error, fact.event
-    if error is None or not error.rule or error.rule in ANY_REFUSAL or error.octets:
-        return
-    allowed = f"connection.close {error.all_codes} ({error.class_id}, {error.method_id}) for {error.what}"
-    if event.kind != METHOD:
-        if not error.optional:
-            notes.find(error.rule, event, allowed, "the connection ended without connection.close", error.seq)
-        return
-    if error.optional and ids_of(event) != (error.class_id, error.method_id):
-        _internal_error(error, fact, notes)
-        return
-    notes.exercise(error.rule)
-    code = int(event.args.get("reply_code", 0))
-    if code not in error.codes or ids_of(event) != (error.class_id, error.method_id):
-        notes.find(error.rule, event, allowed, closing(event.args), error.seq)
-
-
-def _internal_error(error: ClientError, fact: ConnectionFailed, notes: Notes) -> None:
-    """What a broker does not offer it refuses by name; failing at it is neither a refusal nor an offer."""
-    event = fact.event
-    if int(event.args.get("reply_code", 0)) == INTERNAL_ERROR and ids_of(event) == (0, 0):
-        others = any(
-            channel.publishing or channel.unproven or any(one.seq != error.seq for one in channel.pending())
-            for channel in fact.connection.open_channels()
-        )
-        notes.find(
-            error.rule,
-            event,
-            f"{error.what} is refused by connection.close {error.code}, or carried out",
-            closing(event.args),
-            error.seq,
-            certain=not others,
-        )
-
-
-def _over_misuse(fact: ConnectionFailed) -> bool:
-    """Did the client use a channel that was closed, and is that what the broker complains of?"""
-    code = fact.event.args.get("reply_code") if fact.event.kind == METHOD else 0
-    return code == CHANNEL_ERROR and fact.connection.misused > 0
-
-
-@judges(ConnectionFailed, "ERR-004", "TAG-009")
-def connection_lost_over_a_channel(fact: ConnectionFailed, notes: Notes) -> None:
-    """A mistake that costs the channel cost the connection."""
-    if fact.error is not None or not fact.failing or _over_misuse(fact):
-        return
-    errors = [channel.settlement_error for channel in fact.failing if channel.settlement_error is not None]
-    error = next((one for one in errors if _names(fact, one.settlement.method_id)), errors[0])
-    if _by_another(fact, error.settlement.method_id):
-        return
-    seen = closing(fact.event.args) if fact.event.kind == METHOD else "the connection broke"
-    for rule in dict.fromkeys((of_form(error.rule), "ERR-004")):
-        notes.find(
-            rule,
-            fact.event,
-            f"channel.close 406 for {error.settlement}; the connection stays open",
-            f"connection: {seen}",
-            error.seq,
-        )
-
-
-def _names(fact: ConnectionFailed, method_id: int) -> bool:
-    return fact.event.kind == METHOD and ids_of(fact.event) == (60, method_id)
-
-
-def _by_another(fact: ConnectionFailed, method_id: int) -> bool:
-    """Does the end not name the mistake, while something else was under way that may have brought it about: anything on
-    a channel without a mistake, or a settlement that it names?"""
-    living = [channel for channel in fact.connection.channels.values() if not channel.close_seen]
-    return not _names(fact, method_id) and any(
-        channel.pending()
-        or channel.publishing
-        or (channel.unproven and channel.settlement_error is None)
-        or any(_names(fact, one.method_id) for one in channel.unproven)
-        for channel in living
-    )
-
-
-@judges(ConnectionFailed, "ERR-004")
-def connection_lost_after_a_channel(fact: ConnectionFailed, notes: Notes) -> None:
-    """The channel was closed as it should be, and the connection after it."""
-    refused, event = fact.connection.refused, fact.event
-    if refused is None or fact.error is not None or fact.failing or event.kind != METHOD:
-        return
-    if _over_misuse(fact):
-        return
-    if ids_of(event) == (60, refused.settlement.method_id) and fact.suspect is None:
-        notes.find(
-            "ERR-004",
-            event,
-            f"{refused.settlement} closes only its channel; the connection stays open",
-            f"connection: {closing(event.args)}",
-            refused.seq,
-        )
-
-
-@judges(ConnectionFailed, "ERR-008")
-def connection_lost_over_a_close(fact: ConnectionFailed, notes: Notes) -> None:
-    """A close that crossed the broker's own cost the connection, or the close-ok that the broker's own asked for."""
-    ids = ids_of(fact.event) if fact.event.kind == METHOD else None
-    connection = fact.connection
-    for channel in dict.fromkeys((*connection.channels.values(), *connection.failed.values())):
-        if fact.error is not None or not channel.close_seen:
-            continue
-        sent = channel.close_sent if not channel.indeterminate and ids in (None, CLOSE) else 0
-        due = not channel.discarding and not connection.unasked_close_ok
-        answered = channel.close_answered if due and ids == CLOSE_OK else 0
-        if sent or answered:
-            seen = closing(fact.event.args) if ids is not None else "the connection broke"
-            allowed = "the close of" if sent else "its own close, and an open connection, after a close by both of"
-            notes.find(
-                "ERR-008",
-                fact.event,
-                f"close-ok for {allowed} channel {channel.number}",
-                f"connection: {seen}",
-                sent or answered,
-                channel.close_seen,
-                certain=ids is not None,
-            )
-
-
-@judges(ConnectionFailed)
-def connection_lost_over_nothing(fact: ConnectionFailed, notes: Notes) -> None:
-    """A settlement that had to be accepted cost the connection. Without its name in the close this is a guess."""
-    suspect, event = fact.suspect, fact.event
-    if suspect is None or suspect.refusal or fact.error is not None or fact.failing:
-        return
-    code = int(event.args.get("reply_code", 0)) if event.kind == METHOD else 0
-    named = ids_of(event) == (60, suspect.method_id) and code != CHANNEL_ERROR
-    alone = sum(len(channel.unproven) for channel in fact.connection.open_channels()) == 1
-    if named or code in (0, INTERNAL_ERROR):
-        seen = closing(event.args) if event.kind == METHOD else "ended"
-        failed = code == INTERNAL_ERROR
-        rule = fate.of_refused(suspect, failed=failed)
-        notes.find(
-            rule,
-            event,
-            f"{suspect} is accepted",
-            f"connection: {seen}",
-            suspect.seq,
-            certain=(named or (failed and alone)) and fate.one_cause(suspect, failed=failed),
-        )
-
-
-@judges(ChannelInsteadOfConnection, "ERR-009", "QOS-025")
-def channel_instead(fact: ChannelInsteadOfConnection, notes: Notes) -> None:
-    """A mistake that costs the connection cost only the channel."""
-    error: ClientError = fact.error
-    if error.rule and error.rule not in ANY_REFUSAL and not soft_by_choice(error, fact.event, notes):
-        notes.find(
-            error.rule,
-            fact.event,
-            f"connection.close {error.all_codes} for {error.what}",
-            f"channel {fact.channel.number}: {closing(fact.event.args)}",
-            error.seq,
-        )
-
-
-def soft_by_choice(error: ClientError, event: Event, notes: Notes) -> bool:
-    """Does the profile say that what is not implemented costs the channel alone?"""
-    soft = notes.profile.choices.get("not_implemented") == "channel"
-    return soft and NOT_IMPLEMENTED in error.codes and int(event.args.get("reply_code", 0)) == NOT_IMPLEMENTED
