@@ -9,9 +9,8 @@ finds no way must come back, and what finds one must not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from dataclasses import dataclass, replace
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -21,92 +20,28 @@ from conformance.drive.around import wait
 from conformance.drive.machines import search
 from conformance.drive.machines.alphabet import Barrier
 from conformance.drive.machines.confirms import Begin, End
-from conformance.drive.machines.shape import Lot, Shape
+from conformance.drive.machines.messages.network import (
+    EMPTY_WORDS,
+    NODES,
+    Network,
+    Tie,
+    Words,
+    network,
+)
+from conformance.drive.machines.shape import Lot
 from conformance.drive.machines.swarm import Alphabet, weighted
 from conformance.drive.machines.world import World
-from conformance.drive.stage import Stage
 
-KINDS = ("direct", "fanout", "topic", "headers")
-NODES, QUEUES, MANY = 4, 3, 40
-"""Exchanges, queues that are used all the time, and queues beside, all bound at once."""
+QUEUES, MANY = 3, 40
+"""Queues that are used all the time, and queues beside, all bound at once."""
 SWEPT = 60
 """So many gets empty a queue, or leave it."""
 ANY_VALUE = 7
-DEATHS, EMPTY_WORDS = "deaths", "empty words"
+DEATHS = "deaths"
 DEAD = "x-dead-letter-exchange"
 ARRIVED = 1.3
 """Seconds after which a dead letter has certainly come."""
-BURIALS, FEW_BURIALS = 6, 1
-Words = tuple[str, ...]
 Headers = tuple[tuple[str, Any], ...]
-
-
-@dataclass(slots=True)
-class Tie:
-    """A binding that stands."""
-
-    source: int
-    to: str
-    onward: bool
-    """To an exchange."""
-    key: str
-    arguments: Mapping[str, Any]
-
-
-@dataclass(slots=True)
-class Node:
-    """An exchange."""
-
-    name: str
-    kind: str
-    about: Mapping[str, Any] = field(default_factory=dict)
-
-
-class Network(World):
-    """One history of the machine."""
-
-    def __init__(self, stage: Stage, shape: Shape) -> None:
-        self.nodes: list[Node] = []
-        self.ties: list[Tie] = []
-        self.crowd: list[str] = []
-        self.deaths = BURIALS if stage.around.advance is not None else FEW_BURIALS
-        """So many messages may still die."""
-        super().__init__(stage, shape)
-
-    def kind(self, index: int) -> str:
-        """A type of exchange that the broker has."""
-        stage = self.stage
-        offered = [one for one in KINDS if stage.offers(f"{one} exchange")]
-        if not offered:
-            stage.require(f"{KINDS[0]} exchange")
-        return offered[index % len(offered)]
-
-    def node(self, index: int) -> Node:
-        """This exchange; the first time, each is declared: of all types, with the next one as alternate or without."""
-        if not self.nodes:
-            for number in range(NODES):
-                self.nodes.append(Node(self.stage.recorder.private_name(), self.kind(number + index)))
-            for node in reversed(self.nodes):
-                self.declare(node)
-        return self.nodes[index % NODES]
-
-    def declare(self, node: Node) -> None:
-        self.stage.belongings.exchanges[node.name] = None
-        self.channels[0].declare_exchange(node.name, node.kind, arguments=node.about)
-        self.stage.quiesce()
-
-    def words(self, drawn: Words) -> Words:
-        """Empty ones only in some histories, for no text speaks of them: where they are, less is claimed."""
-        return drawn if EMPTY_WORDS in self.shape.lot.traits else tuple(one or "c" for one in drawn)
-
-    def untie(self, name: str) -> None:
-        """What led there, or away from there, does so no more."""
-        gone = next((place for place, one in enumerate(self.nodes) if one.name == name), None)
-        self.ties = [one for one in self.ties if one.to != name and one.source != gone]
-
-
-def network(world: World) -> Network:
-    return cast(Network, world)
 
 
 @dataclass(frozen=True, slots=True)

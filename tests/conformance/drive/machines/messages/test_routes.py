@@ -8,7 +8,8 @@ from conformance.catalogue import profiles
 from conformance.drive.drivers.raw import Target
 from conformance.drive.machines import campaign, search
 from conformance.drive.machines.campaign import MachineOutcome
-from conformance.drive.machines.messages.routes import EMPTY_WORDS, ROUTES, Bind, Network, Post
+from conformance.drive.machines.messages.network import EMPTY_WORDS, Network
+from conformance.drive.machines.messages.routes import ROUTES, Bind, Post
 from conformance.drive.machines.shape import Lot, Shape
 from conformance.drive.run.bench import Bench
 from conformance.drive.stage import Stage
