@@ -50,6 +50,14 @@ class Stock:
             else False
         )
 
+    def excludes(self, exclusive: bool) -> bool | None:
+        """Has it a consumer beside which there is no other, or no exclusive one?"""
+        consumers = [one for one in self.queue.receivers if one.consumer is not None]
+        rivals = [one for one in consumers if exclusive or (one.consumer is not None and one.consumer.exclusive)]
+        if not self._known():
+            return None
+        return True if any(self._consumes(one) for one in rivals) else None if rivals else False
+
     def lent(self) -> bool:
         """Is a message out that a get has brought?"""
         out = (one for one in self.queue.copies.values() if one.place == OUT and not one.indeterminate)

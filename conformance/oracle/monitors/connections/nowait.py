@@ -96,6 +96,14 @@ def missing(asked: Asked) -> bool | None:
     return None if there is None else not there
 
 
+@refuses(FAILS, "basic.consume", code=403, what="a consumer with nowait that another one excludes")
+def excluded(asked: Asked) -> bool | None:
+    """Has the queue an exclusive consumer, or any where this one is to be exclusive?"""
+    if not asked.event.has("no_wait"):
+        return False
+    return asked.stock.excludes(asked.event.has("exclusive")) if asked.stock is not None else None
+
+
 @follows(*METHODS)
 def sent(fact: Passed, notes: Notes) -> None:
     """A client's method, with nowait or without."""

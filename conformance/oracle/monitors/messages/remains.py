@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from conformance.history.events import RESTARTED, TO_BROKER, Event
 from conformance.oracle.model.doubts.crash import promises
 from conformance.oracle.model.facts import Delivered, Missing, Passed, Stopping
+from conformance.oracle.model.queues.counts import rests
 from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.model.records import DEAD, OUT, PROVISIONAL, WAITING, Copy
 from conformance.oracle.monitors.contents.content import address, changed, retyped
@@ -24,7 +25,7 @@ from conformance.oracle.monitors.table import follows, judges
 
 THERE, WHOLE, ORDER = "DUR-013", "DUR-014", "DUR-015"
 NO_TRANSIENT, NO_SETTLED, MARKED = "DUR-016", "DUR-017", "DUR-018"
-COMMITTED, UNCOMMITTED, RANKED = "DUR-019", "DUR-020", "DUR-023"
+COMMITTED, UNCOMMITTED, RANKED, REMOVED = "DUR-019", "DUR-020", "DUR-023", "DUR-011"
 GONE = {NO_TRANSIENT: "it was transient", NO_SETTLED: "it was settled", UNCOMMITTED: "it was never committed"}
 MOST = 4096
 """Messages of one history."""
@@ -56,6 +57,8 @@ class Stores:
     unsure: bool = False
     disorder: bool = False
     done: bool = False
+    bare: bool = False
+    """Nothing was in it, and nothing could come: what had been in it was purged, or went with a queue of its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,8 @@ class Remains:
     committing: dict[Place, list[str]] = field(default_factory=dict)
     committed: set[str] = field(default_factory=set)
     published: set[str] = field(default_factory=set)
+    before: frozenset[str] = frozenset()
+    """Published before the restart."""
     twice: set[str] = field(default_factory=set)
     overrun: bool = False
     """There were too many messages to remember, so nothing is claimed any more."""
@@ -174,7 +179,7 @@ def returned(fact: Passed, notes: Notes) -> None:
         notes.memory(Remains).tags.pop(place_of(fact.event), None)
 
 
-@follows("basic.get-ok", "basic.get-empty", rules=(THERE, ORDER, RANKED, *GONE, MARKED, COMMITTED))
+@follows("basic.get-ok", "basic.get-empty", rules=(THERE, ORDER, RANKED, *GONE, MARKED, COMMITTED, REMOVED))
 def answered(fact: Passed, notes: Notes) -> None:
     """A queue answers: what was settled before it was asked, on this channel, has been carried out."""
     event, remains = fact.event, notes.memory(Remains)
@@ -216,15 +221,25 @@ def put_down(fact: Stopping, notes: Notes) -> None:
     remains = notes.memory(Remains)
     opened = {message for messages in remains.transactions.values() for message in messages}
     remains.lines.clear()
+    remains.before = frozenset(remains.published)
+    heirs = any("x-dead-letter-exchange" in one.arguments for one in fact.topology.queues.values())
     blind = remains.overrun or bool(fact.topology.policies)
     for (_, name), queue in fact.topology.queues.items() if not blind else ():
         plain = set(queue.arguments) <= PLAIN and not queue.auto_delete
         if fate(queue) == KEPT and plain and name in fact.queues:
             line = remains.lines[name] = _line(fact.queues[name], remains, opened)
             line.levels = fact.queues[name].levels if fact.queues[name].kind == "classic" else 0
+            line.bare = not heirs and _bare(fact.queues[name])
     for table in (remains.asked, remains.tags, remains.settled, remains.transactions, remains.committing):
         table.clear()
     remains.selected.clear()
+
+
+def _bare(queue: Queue) -> bool:
+    """Is it certain that it holds nothing, and that nobody holds anything of it?"""
+    unsure = queue.opaque or queue.lossy or queue.guests or queue.receivers or queue.kind != "classic"
+    filled = queue.fresh or queue.returned or queue.held or any(one.place == OUT for one in queue.copies.values())
+    return not (unsure or filled) and rests(queue)
 
 
 def _line(queue: Queue, remains: Remains, opened: set[str]) -> Stores:
@@ -285,6 +300,9 @@ def _came(line: Stores, event: Event, notes: Notes) -> None:
     if rule is not None:
         allowed = f"{message} is not there after the restart: {GONE[rule]}"
         notes.find(rule, event, allowed, f"{event.method} of {message}")
+    elif line.bare and message in notes.memory(Remains).before:
+        allowed = f"{message} is not there after the restart: the queue was empty"
+        notes.find(REMOVED, event, allowed, f"{event.method} of {message}")
     if message in line.held and message in line.promised:
         _marked(line, message, event, notes)
     if message in line.fresh and message in line.promised and not line.unsure:
