@@ -110,8 +110,8 @@ def test_consumers_without_an_answer(stage: Stage) -> None:
 @rule("NOWAIT-006", queue_types=("classic",), last=True)
 def test_errors_are_told(stage: Stage) -> None:
     """Methods with nowait for a queue and an exchange that have been deleted; declarations of what is there, and
-    otherwise; deletions of a queue and an exchange that are in use, unless they are not; and consumers beside others of
-    which one must be alone."""
+    otherwise; deletions of a queue and an exchange that are in use, unless they are not; and a consumer beside an
+    exclusive one."""
     queue, kept, exchange, channel = stage.queue(), stage.queue(), stage.exchange(), stage.channel()
     used, taken, gone = stage.queue(), stage.queue(), stage.exchange()
     stage.bind(used, exchange)
@@ -125,7 +125,6 @@ def test_errors_are_told(stage: Stage) -> None:
     conditions = (
         m.QueueDelete(channel.number, queue=used, if_unused=True, no_wait=True),
         m.ExchangeDelete(channel.number, exchange=exchange, if_unused=True, no_wait=True),
-        m.BasicConsume(channel.number, queue=used, consumer_tag="alone", exclusive=True, no_wait=True),
         m.BasicConsume(channel.number, queue=taken, consumer_tag="beside", no_wait=True),
     )
     onward = _onward(channel, exchange, gone) if stage.offers("exchange.bind") else ()

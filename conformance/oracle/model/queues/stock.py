@@ -50,13 +50,12 @@ class Stock:
             else False
         )
 
-    def excludes(self, exclusive: bool) -> bool | None:
-        """Has it a consumer beside which there is no other, or no exclusive one?"""
-        consumers = [one for one in self.queue.receivers if one.consumer is not None]
-        rivals = [one for one in consumers if exclusive or (one.consumer is not None and one.consumer.exclusive)]
+    def monopolised(self) -> bool | None:
+        """Has it an exclusive consumer?"""
+        alone = [one for one in self.queue.receivers if one.consumer is not None and one.consumer.exclusive]
         if not self._known():
             return None
-        return True if any(self._consumes(one) for one in rivals) else None if rivals else False
+        return True if any(self._consumes(one) for one in alone) else None if alone else False
 
     def lent(self) -> bool:
         """Is a message out that a get has brought?"""

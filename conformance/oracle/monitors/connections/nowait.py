@@ -96,12 +96,13 @@ def missing(asked: Asked) -> bool | None:
     return None if there is None else not there
 
 
-@refuses(FAILS, "basic.consume", code=403, what="a consumer with nowait that another one excludes")
+@refuses(FAILS, "basic.consume", code=403, what="a consumer with nowait beside an exclusive one")
 def excluded(asked: Asked) -> bool | None:
-    """Has the queue an exclusive consumer, or any where this one is to be exclusive?"""
+    """Has the queue an exclusive consumer? That an exclusive one may join others is another mistake of a broker: then
+    nothing has failed of which the client could be told."""
     if not asked.event.has("no_wait"):
         return False
-    return asked.stock.excludes(asked.event.has("exclusive")) if asked.stock is not None else None
+    return asked.stock.monopolised() if asked.stock is not None else None
 
 
 @follows(*METHODS)
