@@ -114,7 +114,7 @@ def _declared(things: Things) -> list[Route]:
     transient = things.queue("transient", durable=False)
     for durable in (False, True):
         things.queue(f"exclusive {durable}", durable=durable, exclusive=True)
-    deleted, renewed = things.queue("deleted"), things.queue("renewed")
+    deleted, renewed, purged = (things.queue(what) for what in ("deleted", "renewed", "purged"))
     direct, other = things.exchange("direct"), things.exchange("fanout", "fanout")
     things.exchange("transient", durable=False)
     things.exchange("internal", "fanout", internal=True)
@@ -145,18 +145,21 @@ def _declared(things: Things) -> list[Route]:
     channel.delete(deleted)
     channel.delete_exchange(gone)
     stage.quiesce()
-    _renewed(stage, renewed, **things.queues["renewed"][1])
+    _emptied(stage, renewed, purged, **things.queues["renewed"][1])
     return routes
 
 
-def _renewed(stage: Stage, queue: str, **about: Any) -> None:
-    """It has messages that would outlast a restart, is deleted, and is declared again as it was."""
+def _emptied(stage: Stage, renewed: str, purged: str, **about: Any) -> None:
+    """Both have messages that would outlast a restart. One is deleted, and declared again as it was; one is purged."""
     channel = stage.channel(connection=stage.living())
-    for _ in range(2):
-        channel.publish(queue, persistent=True)
-        stage.barrier(channel)
-    channel.delete(queue)
-    channel.declare(queue, **about)
+    channel.confirm()
+    stage.quiesce()
+    for queue in (renewed, purged):
+        channel.publish(queue, 2, persistent=True)
+        stage.confirmed(channel)
+    channel.delete(renewed)
+    channel.declare(renewed, **about)
+    channel.purge(purged)
     stage.quiesce()
 
 
