@@ -77,6 +77,8 @@ def _rule(publication: Publication, event: Event) -> str:
     found = None if address(publication, event) else difference(publication, event)
     if found is None:
         return particulars.PLAIN
+    if found[1] is VOID or found[2] is VOID:
+        return TYPES
     if found[0] != BODY:
         return particulars.of_change(publication, *found)
     if publication.uneven:

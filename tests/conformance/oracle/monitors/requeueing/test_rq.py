@@ -176,17 +176,6 @@ def test_whatever_differs_from_what_was_published_is_found(play, came: str) -> N
     assert play(LONG + "1 < get-ok 1 m1 q own-count=7 x-count=1 bodies=2").broken == []
 
 
-VOID, NOTHING = ('with={"headers":{"b":["I",1]' + more + "}}" for more in (',"a":["V",null]', ""))
-
-
-@pytest.mark.parametrize(("sent", "came"), [(VOID, NOTHING), (NOTHING, VOID)])
-def test_a_header_without_a_value_is_there(play, sent: str, came: str) -> None:
-    """RQ-016: it is no absent one, and an absent one is none."""
-    start = "@queue q \n @open 1 \n 1 > publish q m1 {} \n 1 > get q \n 1 < get-ok 1 m1 q {}"
-    assert play(start.format(sent, came)).broken == ["RQ-016"]
-    assert play(start.format(sent, sent)).broken == []
-
-
 def test_of_two_messages_with_one_id_nothing_is_claimed(play) -> None:
     """RQ-016: which of them came, nobody can tell."""
     twice = LONG.replace("1 > get q", "1 > publish q m1 own-count=8 \n 1 > get q")
