@@ -60,7 +60,7 @@ class Holder:
     def _succeeded(self) -> bool:
         """Did the broker close its channel, and open another one of that number since?"""
         later = self.channel.connection.channels.get(self.channel.number)
-        return self.channel.close_seen > 0 and later is not self.channel and later is not None and later.state == OPEN
+        return self.channel.close_seen > 0 and later is not None and later.state == OPEN
 
 
 @dataclass(slots=True)

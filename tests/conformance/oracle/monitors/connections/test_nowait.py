@@ -55,10 +55,11 @@ BROKEN = [
 LAWFUL = {
     "a consumer that must be alone is refused": TAKEN + EXCLUDED,
     "and so is one beside it": BESIDE + EXCLUDED,
-    "one that is not exclusive leaves room, for all that is said here": SHARED + "@barrier 1",
-    "the one that was alone is about to end": ALONE + "2 > cancel c1 \n 1 > consume q c2 no_wait \n @barrier 1",
+    "one that is not exclusive leaves room, for all that is said here": SHARED + "@barrier 1 \n - deadline replies",
+    "the one that was alone is about to end": ALONE + "2 > cancel c1 \n 1 > consume q c2 no_wait \n @barrier 1 \n"
+    "2 < cancel-ok c1 \n - deadline replies",
     "it may be that the other comes later": "@queue q \n @open 1 \n @open 2 \n 2 > consume q c1 exclusive \n"
-    "1 > consume q c2 no_wait \n @barrier 1 \n 2 < closed 403 60 20 ACCESS_REFUSED",
+    "1 > consume q c2 no_wait \n @barrier 1 \n 2 < closed 403 60 20 ACCESS_REFUSED \n - deadline replies",
     "somebody else deletes it": OPEN + "@open 2 \n 1 > declare q no_wait \n 2 > delete q \n 2 < delete-ok \n"
     "1 > declare q passive \n" + NOT_FOUND,
     "somebody else declares it": "@queue q \n @open 1 \n @open 2 \n 1 > delete q no_wait \n 2 > declare q \n"

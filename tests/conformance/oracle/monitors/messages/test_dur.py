@@ -182,6 +182,8 @@ LAWFUL = {
     "another client declares it first": queue("", "declare-ok q").replace("q passive", "q"),
     "a purge was not answered": left(PURGED.replace("90 < purge-ok \n", ""), P("m1"), P("m2"), P("m3")),
     "something may come by itself to a queue that was purged": left(HEIR + PURGED, P("m1")),
+    "or to one that is new": left(HEIR + RENEWED, P("m1")),
+    "what comes after a purge stays": left(PURGED + "1 > publish q m4 persistent \n 1 < ack 4 \n", P("m4")),
     "what was delivered may come again": left(
         "1 > publish q m1 persistent \n 1 < ack 1 \n" + TAKEN + "2 > ack 1 \n", P("m1")
     ),
