@@ -190,7 +190,7 @@ class Channel:
         exclusive: bool = False,
     ) -> str:
         """Starts a consumer and tells its tag."""
-        tag = tag if tag is not None else self._stage.payloads.next_consumer()
+        tag = tag if tag is not None else self._stage.payloads.next_consumer(f"{self.connection.name} {self.number}")
         self.send(
             m.BasicConsume(
                 self.number,

@@ -6,6 +6,7 @@ Bodies and names may be made longer, for scenes that are played under other circ
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 
 LARGE = 4096
 NOISE = bytes(number * number % 251 for number in range(LARGE - 1))
@@ -18,13 +19,19 @@ class Payloads:
     def __init__(self) -> None:
         self.octets = self.length = 0
         """At least so many have bodies that say nothing else, and characters names."""
-        self._messages, self._consumers = itertools.count(1), itertools.count(1)
+        self.alike = False
+        """The tags of one channel's consumers are those of every other channel's."""
+        self._messages = itertools.count(1)
+        self._consumers: Counter[str] = Counter()
 
     def next_message(self) -> str:
         return f"m{next(self._messages)}"
 
-    def next_consumer(self) -> str:
-        return self.long(f"c{next(self._consumers)}")
+    def next_consumer(self, channel: str = "") -> str:
+        """A tag for a consumer of this channel."""
+        owner = channel if self.alike else ""
+        self._consumers[owner] += 1
+        return self.long(f"c{self._consumers[owner]}")
 
     def long(self, name: str) -> str:
         """The name, of as many characters as names have here."""

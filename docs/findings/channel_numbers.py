@@ -16,7 +16,18 @@ FEW = 4
 ON_CHANNEL_0 = {
     "channel.open": wire.method(0, wire.CHANNEL_OPEN, wire.short("")),
     "channel.flow": wire.method(0, wire.FLOW, b"\1"),
+    "channel.close": wire.method(0, wire.CHANNEL_CLOSE, struct.pack(">H", 200) + wire.short("done") + bytes(4)),
     "queue.declare": wire.method(0, wire.DECLARE, bytes(2) + wire.short("") + b"\4" + wire.table()),
+    "exchange.declare": wire.method(
+        0, wire.EXCHANGE_DECLARE, bytes(2) + wire.short("amq.direct") + wire.short("direct") + b"\1" + wire.table()
+    ),
+}
+ANSWERS = {
+    wire.CHANNEL_OPEN_OK: "open-ok",
+    wire.CHANNEL_CLOSE_OK: "close-ok",
+    wire.FLOW_OK: "flow-ok",
+    wire.DECLARE_OK: "declare-ok",
+    wire.EXCHANGE_DECLARE_OK: "declare-ok",
 }
 
 
@@ -36,7 +47,7 @@ def outcome(connection: wire.Connection) -> str:
         return "nothing"
     if found[1] in (wire.CONNECTION_CLOSE, wire.CHANNEL_CLOSE):
         return wire.closing(found)
-    return {wire.CHANNEL_OPEN_OK: "open-ok", wire.FLOW_OK: "flow-ok", wire.DECLARE_OK: "declare-ok"}[found[1]]
+    return ANSWERS[found[1]]
 
 
 def main() -> None:

@@ -34,6 +34,8 @@ class Circumstances:
     octets: int
     give_back: bool
     stock: int
+    alike: bool = False
+    """Consumers have the same tags on all channels."""
 
     @classmethod
     def drawn(cls, *seed: object) -> Circumstances:
@@ -44,6 +46,7 @@ class Circumstances:
             chance.choice(BODIES),
             chance.random() < 0.5,
             chance.choice(STOCKS),
+            chance.random() < 0.5,
         )
 
 
@@ -56,6 +59,7 @@ class Veteran(Stage):
     def twice(self, scene: Callable[[], None], circumstances: Circumstances) -> None:
         self._now = circumstances
         self.payloads.length, self.payloads.octets = circumstances.length, circumstances.octets
+        self.payloads.alike = circumstances.alike
         self._again = False
         self._opened: list[Channel] = []
         self._declared: list[tuple[Mapping[str, Any], str]] = []

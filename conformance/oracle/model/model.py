@@ -138,6 +138,7 @@ class Model:
             return receiving.receive(self, connection, event) if not connection.ended else ()
         handshaking.received(connection, event)
         if event.method == "connection.close":
+            connection.kicked = event.seq
             return closing.close_connection(self, connection, event)
         if event.method == "connection.close-ok":
             return self._closed(connection, event)

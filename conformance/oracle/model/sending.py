@@ -110,7 +110,7 @@ def _user(event: Event) -> str:
 def _carry_out(model: Model, channel: ChannelLife, event: Event, earlier: int) -> None:
     """A method that the broker handles: what it needs is weighed before it has any effect. `earlier` is the same method
     before, if that may not be handled yet."""
-    stock = stock_of(model, channel, event) if event.method == "queue.delete" or event.has("passive") else None
+    stock = stock_of(model, channel, event) if _depends_on_stock(event) else None
     must = None if model.open else topology.weigh(topology.Asked(model.topology, channel, event, model.profile, stock))
     if isinstance(must, topology.Refusal):
         _refuse(channel, event, must)
@@ -122,6 +122,12 @@ def _carry_out(model: Model, channel: ChannelLife, event: Event, earlier: int) -
         rerouting.changed(model, channel, event)
     if isinstance(must, topology.Grant):
         requests.claim(channel, event, must.rules, earlier)
+
+
+def _depends_on_stock(event: Event) -> bool:
+    """Does it matter to the method what its queue holds, or who consumes from that?"""
+    quiet_consumer = event.method == "basic.consume" and event.has("no_wait")
+    return event.method == "queue.delete" or event.has("passive") or quiet_consumer
 
 
 def _refuse(channel: ChannelLife, event: Event, refusal: topology.Refusal) -> None:

@@ -47,6 +47,7 @@ class Owner(Protocol):
     left: int
     left_ns: int
     ended: int
+    kicked: int
     hung_up_ns: int
 
 
@@ -139,9 +140,10 @@ class NamedQueue(Thing):
         return None if there and self.auto_delete and self.used else there
 
     def orphaned(self, actor: Actor, at_ns: int) -> bool:
-        """Was its connection, which alone could use it, closed as agreed, and not just now?"""
-        left = self.owner is not None and self.owner.left > 0 and at_ns - self.owner.left_ns >= SOON
-        return left and Thing.there_for(self, actor) is True
+        """Was its connection, which alone could use it, closed as agreed, or by the broker, and not just now?"""
+        owner = self.owner
+        since = owner.left_ns if owner and owner.left else owner.hung_up_ns if owner and owner.kicked else 0
+        return 0 < since <= at_ns - SOON and Thing.there_for(self, actor) is True
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -155,3 +155,12 @@ def locked_by_quiet_cancel(channel: Channel, method: m.BasicCancel) -> None:
     basic.cancel(channel, method)
     if consumer is not None and locked and method.no_wait:
         consumer.queue.exclusive_consumer = True
+
+
+@handles(m.BasicConsume, "consuming.numbered", "tags are numbered by the consumers that are there", "CONSUME-004")
+def numbered(channel: Channel, method: m.BasicConsume) -> None:
+    method.consumer_tag = method.consumer_tag or f"amq.ctag-{len(channel.consumers) + 1}"
+    former = channel.consumers.pop(method.consumer_tag, None) if method.consumer_tag.startswith("amq.ctag-") else None
+    if former is not None:
+        former.queue.leave(former)
+    basic.consume(channel, method)

@@ -230,3 +230,18 @@ def none_in_transactions(parts: Parts) -> None:
             del self.consumers[consumer.tag]
 
     parts.override("channel", cancelled=cancelled)
+
+
+@handles(m.QueueDelete, "cancel.equal-tags", "a connection is notified once of each tag", "CAN-003")
+def equal_tags(channel: Channel, method: m.QueueDelete) -> None:
+    count, consumers = topology.remove_queue(channel, method)
+    if not method.no_wait:
+        channel.connection.send(m.QueueDeleteOk(channel.number, count))
+    told: set[tuple[Connection, str]] = set()
+    for consumer in consumers:
+        known = consumer.channel.connection, consumer.tag
+        if known in told:
+            del consumer.channel.consumers[consumer.tag]
+        else:
+            consumer.channel.cancelled(consumer)
+        told.add(known)

@@ -7,6 +7,7 @@ from reference_broker.channel import Channel
 from reference_broker.message import FRAME_OVERHEAD, Message, addressed
 from reference_broker.mutants.kinds import changes, memory, replaces
 from reference_broker.parts import Parts
+from reference_broker.transaction import Transaction
 
 
 @replaces("channel.give_back", "mandatory.with-confirms-only", "returns take confirm mode", "RETURN-001")
@@ -77,3 +78,27 @@ def shortest_first(parts: Parts) -> None:
         below.flush(self)
 
     parts.override("channel", give_back=give_back, flush=flush)
+
+
+@replaces("channel.give_back", "mandatory.for-each-key", "a publish comes back for each of its keys", "RETURN-002")
+def for_each_key(self: Channel, exchange: str, message: Message) -> None:
+    for _ in message.routing_keys():
+        Channel.give_back(self, exchange, message)
+
+
+@changes("mandatory.last-first", "what a transaction has published comes back from behind", "RETURN-004")
+def last_first(parts: Parts) -> None:
+    below = parts.transaction
+
+    def commit(self: Transaction, channel: Channel) -> bool:
+        held: list[tuple[str, Message]] = memory(channel, "held", list)
+        vars(channel)["give_back"] = lambda exchange, message: held.append((exchange, message))
+        try:
+            accepted = below.commit(self, channel)
+        finally:
+            del vars(channel)["give_back"]
+        while held:
+            channel.give_back(*held.pop())
+        return accepted
+
+    parts.override("transaction", commit=commit)

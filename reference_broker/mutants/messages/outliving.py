@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from reference_broker.mutants.kinds import Mutant, enter, replaces
+from reference_broker.mutants.kinds import Mutant, changes, enter, memory, replaces
 from reference_broker.parts import Parts
+from reference_broker.prefetch import Consumer
 from reference_broker.queue import Queue
+from reference_broker.routing import Exchange
 from reference_broker.vhost import VirtualHost
 
 ISSUES = "https://github.com/cloudamqp/lavinmq/issues/"
@@ -96,3 +98,56 @@ def policies_lost(self: VirtualHost) -> None:
         self.policies(operator).clear()
     VirtualHost.restart(self)
     self.heed_policies()
+
+
+# -- what was removed
+
+
+@changes("outliving.undeleted", "what was in a queue of its name is there again after a restart", "DUR-011")
+def undeleted(parts: Parts) -> None:
+    def delete_queue(self: VirtualHost, queue: Queue) -> tuple[int, list[Consumer]]:
+        kept = [entry.message for entry in queue.ready.entries() if queue.lasts(entry)]
+        memory(self, "kept", dict)[queue.name] = kept if queue.durable else []
+        return VirtualHost.delete_queue(self, queue)
+
+    parts.override("vhost", delete_queue=delete_queue, restart=_bring_back)
+
+
+@changes("outliving.unpurged", "what was purged is there again after a restart", "DUR-011")
+def unpurged(parts: Parts) -> None:
+    def purge(self: Queue) -> int:
+        kept = [entry.message for entry in self.ready.entries() if self.lasts(entry)]
+        memory(self.vhost, "kept", dict)[self.name] = kept if self.durable else []
+        return Queue.purge(self)
+
+    parts.override("queue", purge=purge)
+    parts.override("vhost", restart=_bring_back)
+
+
+def _bring_back(self: VirtualHost) -> None:
+    VirtualHost.restart(self)
+    for name, messages in memory(self, "kept", dict).items():
+        for message in messages if name in self.queues else ():
+            self.queues[name].publish(message)
+
+
+def wants_less(name: str, says: str, kind: type[Queue] | type[Exchange], rule: str) -> None:
+    """After a restart bindings to these have no arguments."""
+
+    def restart(self: VirtualHost) -> None:
+        VirtualHost.restart(self)
+        for exchange in self.exchanges.values():
+            for binding in [
+                one for one, wants in exchange.bindings.items() if isinstance(one.destination, kind) and wants
+            ]:
+                self.bind(exchange, binding.destination, binding.key, [])
+                self.drop_binding(binding)
+
+    def apply(parts: Parts) -> None:
+        parts.override("vhost", restart=restart)
+
+    enter(restart, Mutant(name, says, (rule,), apply))
+
+
+wants_less("outliving.any-headers", "after a restart bindings of queues have no arguments", Queue, "DUR-005")
+wants_less("outliving.any-headers-onward", "after a restart bindings of exchanges have none", Exchange, "DUR-006")

@@ -47,3 +47,16 @@ def queue_for_key(parts: Parts) -> None:
         return Message(message.exchange, queue.name, message.header, message.body)
 
     showing(parts, readdressed)
+
+
+@changes("contents.void-left-out", "a header without a value is left out", "CONTENT-002")
+def void_left_out(parts: Parts) -> None:
+    def shown(_: Queue, message: Message) -> Message:
+        kept = [field for field in message.headers if field[1] != "V"]
+        return (
+            message
+            if len(kept) == len(message.headers)
+            else message.copy(message.exchange, message.routing_key, headers=kept)
+        )
+
+    showing(parts, shown, first=True)

@@ -92,10 +92,10 @@ def test_declaring_a_queue(stage: Stage) -> None:
 
 @rule("AUTH-002", queue_types=CLASSIC)
 def test_deleting_a_queue(stage: Stage) -> None:
-    """A queue that the user may write and read."""
-    queue = stage.queue()
-    channel = clerk(stage, {**EVERYTHING, "configure": NOTHING})
-    attempt(stage, channel, m.QueueDelete(channel.number, queue=queue))
+    """A queue that the user may write and read, after another one that it may delete."""
+    queue, own = stage.queue(), stage.queue()
+    channel = clerk(stage, {**EVERYTHING, "configure": exactly(own)})
+    attempt(stage, channel, *(m.QueueDelete(channel.number, queue=one) for one in (own, queue)))
 
 
 @rule("AUTH-003", queue_types=CLASSIC)
@@ -124,10 +124,10 @@ def test_declaring_an_exchange(stage: Stage) -> None:
 
 @rule("AUTH-005", queue_types=CLASSIC)
 def test_deleting_an_exchange(stage: Stage) -> None:
-    """An exchange that the user may write and read."""
-    exchange = stage.exchange()
-    channel = clerk(stage, {**EVERYTHING, "configure": NOTHING})
-    attempt(stage, channel, m.ExchangeDelete(channel.number, exchange=exchange))
+    """An exchange that the user may write and read, after another one that it may delete."""
+    exchange, own = stage.exchange(), stage.exchange()
+    channel = clerk(stage, {**EVERYTHING, "configure": exactly(own)})
+    attempt(stage, channel, *(m.ExchangeDelete(channel.number, exchange=one) for one in (own, exchange)))
 
 
 @rule("AUTH-006", queue_types=CLASSIC)
@@ -185,38 +185,42 @@ def test_binding_exchanges(stage: Stage) -> None:
 
 @rule("AUTH-010", queue_types=CLASSIC)
 def test_publishing(stage: Stage) -> None:
-    """The user may write the queue behind the exchange, but not the exchange; another may write the exchange alone."""
+    """The user may write the queue behind the exchange, but not the exchange; another may write the exchange alone, and
+    tries others after it."""
     queue = stage.queue()
-    exchange = stage.exchange(queue)
+    exchange, other = stage.exchange(queue), stage.exchange(queue)
     publish(stage, clerk(stage, {**EVERYTHING, "write": exactly(queue)}), exchange, "k", "k")
-    publish(stage, clerk(stage, patterns((), [exchange])), exchange, "k")
+    channel = clerk(stage, patterns((), [exchange]))
+    for one in (exchange, other, exchange, "", exchange):
+        publish(stage, channel, one, queue)
 
 
 @rule("AUTH-011")
 def test_getting(stage: Stage) -> None:
-    """From a queue with messages that the user may configure and write."""
-    queue = stocked(stage, 2)
-    channel = clerk(stage, {**EVERYTHING, "read": NOTHING})
-    for no_ack in (False, True):
-        attempt(stage, channel, m.BasicGet(channel.number, queue=queue, no_ack=no_ack))
+    """From a queue with messages that the user may configure and write, after another one that it may read."""
+    queue, own = stocked(stage, 2), stocked(stage, 1)
+    channel = clerk(stage, {**EVERYTHING, "read": exactly(own)})
+    for one, no_ack in ((queue, False), (own, True), (queue, True)):
+        attempt(stage, channel, m.BasicGet(channel.number, queue=one, no_ack=no_ack))
     stage.fetch(stage.channel(), queue, 2)
 
 
 @rule("AUTH-012")
 def test_consuming(stage: Stage) -> None:
-    """From a queue with messages that the user may configure and write."""
-    queue = stocked(stage, 2)
-    channel = clerk(stage, {**EVERYTHING, "read": NOTHING})
-    attempt(stage, channel, m.BasicConsume(channel.number, queue=queue, consumer_tag="c"))
+    """From a queue with messages that the user may configure and write, after another one that it may read."""
+    queue, own = stocked(stage, 2), stage.queue()
+    channel = clerk(stage, {**EVERYTHING, "read": exactly(own)})
+    for one in (own, queue):
+        attempt(stage, channel, m.BasicConsume(channel.number, queue=one, consumer_tag=f"of {one}"))
     stage.fetch(stage.channel(), queue, 2)
 
 
 @rule("AUTH-013")
 def test_purging(stage: Stage) -> None:
-    """A queue with messages that the user may configure and write."""
-    queue = stocked(stage, 2)
-    channel = clerk(stage, {**EVERYTHING, "read": NOTHING})
-    attempt(stage, channel, m.QueuePurge(channel.number, queue=queue))
+    """A queue with messages that the user may configure and write, after another one that it may read."""
+    queue, own = stocked(stage, 2), stocked(stage, 1)
+    channel = clerk(stage, {**EVERYTHING, "read": exactly(own)})
+    attempt(stage, channel, *(m.QueuePurge(channel.number, queue=one) for one in (own, queue)))
     stage.fetch(stage.channel(), queue, 2)
 
 

@@ -64,12 +64,12 @@ def test_numbers_in_any_order(stage: Stage) -> None:
 
 @rule("CHAN-003", queue_types=CLASSIC)
 def test_closed_channels_do_not_count(stage: Stage) -> None:
-    """All that may be open, opened and closed, five times."""
+    """All that may be open, opened and closed, five times; then the same, and the broker closes them, for they fail."""
     connection = stage.connect("few", channel_max=FEW)
-    for _ in range(5):
+    for turn in range(10):
         channels = [stage.channel(number, connection) for number in range(1, FEW + 1)]
         for channel in channels:
-            channel.close()
+            channel.close() if turn < 5 else channel.ack(BAD_TAG)
         stage.quiesce()
     stage.barrier(stage.channel(1, connection))
 
@@ -87,11 +87,14 @@ def test_one_channel_too_many(stage: Stage) -> None:
 
 @rule("CHAN-005")
 def test_others_go_on(stage: Stage) -> None:
-    """A channel below and one above are closed; one with a consumer is asked, in one write, and gets a message."""
+    """A channel below and one above are closed; one with a consumer is asked, in one write, and gets a message. The
+    others have consumers of the same tag."""
     queue, publisher = stage.queue(), confirming(stage)
     connection = stage.connect("beside")
     low, other, high = (stage.channel(number, connection) for number in (1, 2, 3))
-    other.consume(queue)
+    tag = other.consume(queue)
+    for one in (low, high):
+        one.consume(stage.queue(), tag=tag)
     stage.quiesce()
     for closed in (low, high):
         closed.close()
@@ -159,5 +162,7 @@ def test_modes_end_with_the_channel(stage: Stage) -> None:
 
 @rule("CHAN-009", queue_types=CLASSIC)
 def test_methods_on_channel_0(stage: Stage) -> None:
-    """Opened, asked to flow, and asked for a queue."""
+    """Opened, closed, asked to flow, asked for a queue, an exchange and a message, and brought into modes."""
     strike(stage, m.ChannelOpen(0), m.ChannelFlow(0, True), m.QueueDeclare(0, queue="", exclusive=True))
+    strike(stage, m.ChannelClose(0, 200, "done", 0, 0), m.BasicGet(0, queue="q"), m.TxSelect(0))
+    strike(stage, m.ExchangeDeclare(0, exchange="amq.direct", type="direct", passive=True), m.ConfirmSelect(0, False))

@@ -109,23 +109,38 @@ def test_consumers_without_an_answer(stage: Stage) -> None:
 
 @rule("NOWAIT-006", queue_types=("classic",), last=True)
 def test_errors_are_told(stage: Stage) -> None:
-    """Methods with nowait for a queue that has been deleted; declarations of what is there, and otherwise; deletions of
-    a queue and an exchange that are in use, unless they are not."""
+    """Methods with nowait for a queue and an exchange that have been deleted; declarations of what is there, and
+    otherwise; deletions of a queue and an exchange that are in use, unless they are not; and a consumer beside an
+    exclusive one."""
     queue, kept, exchange, channel = stage.queue(), stage.queue(), stage.exchange(), stage.channel()
-    used = stage.queue()
+    used, taken, gone = stage.queue(), stage.queue(), stage.exchange()
     stage.bind(used, exchange)
-    stage.channel().consume(used)
+    present = stage.channel()
+    present.consume(used)
+    present.consume(taken, exclusive=True)
     stage.backstage(queue).delete(queue)
+    stage.backstage().delete_exchange(gone)
     stage.quiesce()
+    stage.barrier(present)
     conditions = (
         m.QueueDelete(channel.number, queue=used, if_unused=True, no_wait=True),
         m.ExchangeDelete(channel.number, exchange=exchange, if_unused=True, no_wait=True),
+        m.BasicConsume(channel.number, queue=taken, consumer_tag="beside", no_wait=True),
     )
-    for method in (*_mistakes(channel, queue), *_other(channel, kept, exchange, stage.durable), *conditions):
+    onward = _onward(channel, exchange, gone) if stage.offers("exchange.bind") else ()
+    for method in (*_mistakes(channel, queue), *_other(channel, kept, exchange, stage.durable), *onward, *conditions):
         channel.send(method)
         stage.quiesce()
         if channel.state != "open":
             reopen(stage, channel)
+
+
+def _onward(channel: Channel, exchange: str, gone: str) -> tuple[Method, ...]:
+    """Bindings from and to an exchange that has been deleted."""
+    return (
+        m.ExchangeBind(channel.number, destination=exchange, source=gone, routing_key="key", no_wait=True),
+        m.ExchangeBind(channel.number, destination=gone, source=exchange, routing_key="key", no_wait=True),
+    )
 
 
 def _mistakes(channel: Channel, queue: str) -> tuple[Method, ...]:

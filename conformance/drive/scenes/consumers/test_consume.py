@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import restock, stocked
+from conformance.drive.scenes.props import BAD_TAG, restock, stocked
 from conformance.drive.scenes.topology.test_queue import elsewhere, leave
 from conformance.drive.stage import Stage
 
@@ -56,12 +57,22 @@ def test_consuming_from_a_queue_that_is_deleted(stage: Stage) -> None:
 
 @rule("CONSUME-004", queue_types=("classic",))
 def test_tags_that_the_broker_chooses(stage: Stage) -> None:
-    """Several on each of two channels."""
+    """Several on each of two channels; some of them are cancelled before the next ones begin."""
     queue = stage.queue()
     for channel in stage.channels(2):
-        for _ in range(3):
+        for turn in range(7):
             channel.consume(queue, tag="")
             stage.quiesce()
+            if turn in (2, 4) and channel.state == "open" and stage.offers("basic.cancel"):
+                channel.cancel(_chosen(stage, channel)[turn // 2 - 1])
+                stage.quiesce()
+
+
+def _chosen(stage: Stage, channel: Channel) -> list[str]:
+    """The tags that the broker has given to the consumers of this channel."""
+    where = channel.connection.name, channel.number, "basic.consume-ok"
+    told = [one for one in stage.events if (one.connection, one.channel, one.method) == where]
+    return [one.consumer_tag or "" for one in told]
 
 
 @rule("CONSUME-005")
@@ -77,10 +88,10 @@ def test_sixteen_consumers(stage: Stage) -> None:
 
 
 @rule("CONSUME-006")
-@pytest.mark.parametrize("how", ["cancel", "quiet cancel", "close", "connection"])
+@pytest.mark.parametrize("how", ["cancel", "quiet cancel", "close", "failure", "connection"])
 def test_an_exclusive_consumer_ends(stage: Stage, how: str) -> None:
-    """It is cancelled, with an answer or without, or its channel closed, or its connection; then another is exclusive,
-    and after that there are two. Each holds what has come to it meanwhile."""
+    """It is cancelled, with an answer or without, or its channel closed, by the client or over a mistake, or its
+    connection; then another is exclusive, and after that there are two. Each holds what has come to it meanwhile."""
     if "cancel" in how:
         stage.require("basic.cancel")
     queue = stocked(stage, 1)
@@ -94,6 +105,11 @@ def test_an_exclusive_consumer_ends(stage: Stage, how: str) -> None:
                 stage.barrier(channel)
         elif exclusive and how == "connection":
             leave(stage, channel.connection)
+        elif exclusive and how == "failure":
+            if channel.state == "open":
+                channel.ack(BAD_TAG)
+            stage.quiesce()
+            stage.reopen(channel)
         elif exclusive:
             channel.close()
         stage.quiesce()

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import codec
+from codec import Heartbeat, values
 from codec import methods as m
-from codec import values
 from conformance.drive.around import wait
 from conformance.drive.channel import Channel
 from conformance.drive.contents import every_type, frames, largest
@@ -39,8 +39,8 @@ def split(channel: Channel, queue: str, body: bytes, sizes: Iterable[int], messa
 @rule("CONTENT-001")
 def test_bodies_in_frames_of_odd_sizes(stage: Stage) -> None:
     """Small frames before large ones; octet by octet; as large as was agreed; and those of two channels in turn.
-    In the middle of one another channel fails. Some bodies fill their frames to the last octet, or nearly, and one of
-    several frames comes to two queues."""
+    In the middle of one another channel fails, and heartbeats come between the frames of others. Some bodies fill their
+    frames to the last octet, or nearly, and one of several frames comes to two queues."""
     queue = stage.queue()
     channel, other = confirming(stage), confirming(stage)
     body = Random(1).randbytes(1000)
@@ -61,12 +61,16 @@ def test_bodies_in_frames_of_odd_sizes(stage: Stage) -> None:
     stage.quiesce()
     channel.send(*pieces[4:])
     settle(stage, channel)
+    for place in (1, 2, 5):
+        pieces = split(channel, queue, body, ODD_SIZES, f"beside a heartbeat {place}")
+        channel.send(*pieces[:place], Heartbeat().encode(), *pieces[place:])
+        settle(stage, channel)
     for octets in (room - 1, room, room + 1, 2 * room):
         channel.publish(queue, body=bytes(octets))
         settle(stage, channel)
     channel.publish("", exchange=stage.exchange(stage.queue(), stage.queue()), body=Random(2).randbytes(room + 4))
     settle(stage, channel)
-    stage.fetch(channel, queue, 10)
+    stage.fetch(channel, queue, 13)
 
 
 def every_property(user: str) -> Mapping[str, Any]:

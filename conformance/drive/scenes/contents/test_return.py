@@ -44,12 +44,18 @@ def _no_longer(stage: Stage, channel: Channel) -> None:
 
 @rule("RETURN-002", queue_types=("classic",))
 def test_each_publish_comes_back_once(stage: Stage) -> None:
-    """To an exchange without bindings, and to one whose only binding has another key."""
+    """To an exchange without bindings, and to one whose only binding has another key; once with more keys, none of
+    which finds a way either."""
     nowhere, other = stage.exchange(), stage.exchange(stage.queue(), kind="direct", key="another key")
     channel = stage.channel()
     for exchange in (nowhere, other):
         channel.publish("key", 2, exchange=exchange, mandatory=True)
     stage.barrier(channel)
+    if stage.offers("sender-selected distribution"):
+        headers = values.table({"CC": ["one", "two"], "BCC": ["three"]})
+        for exchange in (nowhere, other):
+            channel.publish("key", exchange=exchange, mandatory=True, properties={"headers": headers})
+        stage.barrier(channel)
     channel.close()
     stage.quiesce()
 
@@ -67,15 +73,26 @@ def test_each_channel_gets_its_own_returns(stage: Stage) -> None:
 
 @rule("RETURN-004", queue_types=("classic",))
 def test_returns_in_order(stage: Stage) -> None:
-    """Many mandatory publishes in one write, large and small, some of them routed."""
+    """Many mandatory publishes in one write, large and small, some of them routed; and the same in a transaction."""
     queue = stage.queue()
     exchange, channel = stage.exchange(queue, kind="direct", key="known"), stage.channel()
+    _some_unroutable(stage, channel, exchange)
+    stage.barrier(channel)
+    if stage.offers("tx.select"):
+        later = stage.channel()
+        later.tx_select()
+        stage.quiesce()
+        _some_unroutable(stage, later, exchange)
+        later.tx_commit()
+        stage.quiesce()
+
+
+def _some_unroutable(stage: Stage, channel: Channel, exchange: str) -> None:
     with stage.batch():
         for size in (0, 5000, 1, 3000):
             channel.publish("unknown", exchange=exchange, mandatory=True, body=bytes(size))
             channel.publish("known", exchange=exchange, mandatory=True)
             channel.publish("unknown", 2, exchange=exchange, mandatory=True)
-    stage.barrier(channel)
 
 
 @rule("RETURN-005", queue_types=("classic",))

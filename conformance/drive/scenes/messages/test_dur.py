@@ -114,7 +114,7 @@ def _declared(things: Things) -> list[Route]:
     transient = things.queue("transient", durable=False)
     for durable in (False, True):
         things.queue(f"exclusive {durable}", durable=durable, exclusive=True)
-    deleted = things.queue("deleted")
+    deleted, renewed, purged = (things.queue(what) for what in ("deleted", "renewed", "purged"))
     direct, other = things.exchange("direct"), things.exchange("fanout", "fanout")
     things.exchange("transient", durable=False)
     things.exchange("internal", "fanout", internal=True)
@@ -131,17 +131,36 @@ def _declared(things: Things) -> list[Route]:
         routes.append(("topic", "a.b.c", {}))
     if offered(stage, "headers exchange"):
         channel.bind(full, things.exchange("headers", "headers"), "", {"x-match": "any", "ink": "red"})
-        routes.append(("headers", "", {"headers": [("ink", "S", b"red")]}))
+        routes += [("headers", "", {"headers": [("ink", "S", ink)]}) for ink in (b"red", b"green")]
     if offered(stage, "exchange.bind"):
         channel.bind_exchange(other, direct, "onward")
         routes.append(("direct", "onward", {}))
+        if "headers" in things.exchanges:
+            chosen = things.exchange("headers onward", "headers")
+            channel.bind_exchange(other, chosen, "", {"x-match": "all", "ink": "red"})
+            routes += [("headers onward", "", {"headers": [("ink", "S", ink)]}) for ink in (b"red", b"green")]
     if offered(stage, ALTERNATE):
         things.exchange("alternate", arguments={ALTERNATE: other})
         routes.append(("alternate", "nowhere", {}))
     channel.delete(deleted)
     channel.delete_exchange(gone)
     stage.quiesce()
+    _emptied(stage, renewed, purged, **things.queues["renewed"][1])
     return routes
+
+
+def _emptied(stage: Stage, renewed: str, purged: str, **about: Any) -> None:
+    """Both have messages that would outlast a restart. One is deleted, and declared again as it was; one is purged."""
+    channel = stage.channel(connection=stage.living())
+    channel.confirm()
+    stage.quiesce()
+    for queue in (renewed, purged):
+        channel.publish(queue, 2, persistent=True)
+        stage.confirmed(channel)
+    channel.delete(renewed)
+    channel.declare(renewed, **about)
+    channel.purge(purged)
+    stage.quiesce()
 
 
 def _names_made(stage: Stage) -> list[str]:

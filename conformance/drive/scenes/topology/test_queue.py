@@ -142,9 +142,11 @@ def _quiet_uses(channel: Channel, queue: str, exchange: str) -> tuple[Method, ..
 @rule("QUEUE-008", queue_types=CLASSIC)
 def test_exclusive_queues_go_with_their_connection(stage: Stage) -> None:
     """Connections are closed, and some of their clients hang up, others do not; when the queues must have gone, they
-    are looked for. Every second queue was declared twice, and one connection has several of them."""
+    are looked for. Every second queue was declared twice, and one connection has several of them. The last is closed by
+    the broker, over a mistake."""
     owners, queues = [], []
-    for lingers, again, several in ((False, False, SEVERAL), (False, True, 0), (True, False, 0), (True, True, 0)):
+    kinds = (False, False, SEVERAL), (False, True, 0), (True, False, 0), (True, True, 0), (False, False, 1)
+    for lingers, again, several in kinds:
         queue, owner = owned(stage)
         more = [stage.recorder.private_name() for _ in range(several)]
         for one in (*more, *([queue] if again else [])):
@@ -154,6 +156,8 @@ def test_exclusive_queues_go_with_their_connection(stage: Stage) -> None:
         owner.connection.lingering = lingers
         owners.append(owner.connection)
         queues += [queue, *more]
+    owners[-1].send(m.ChannelOpen(owner.number))
+    stage.quiesce()
     for connection in owners:
         leave(stage, connection)
     wait(stage, GONE)

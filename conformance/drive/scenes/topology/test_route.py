@@ -239,10 +239,11 @@ def test_a_message_goes_on_by_the_next_exchange(stage: Stage) -> None:
 def _onward_by_headers(stage: Stage, channel: Channel) -> None:
     onward = stage.exchange(stage.queue())
     exchange = stage.exchange(kind="headers")
-    channel.bind_exchange(onward, exchange, "", {"x-match": "all", "ink": "red"})
+    channel.bind_exchange(onward, exchange, "", {"x-match": "all", "ink": "red", "size": 3})
+    channel.bind_exchange(onward, exchange, "", {"x-match": "any", "ink": "green", "size": 4})
     stage.quiesce()
-    for ink in ("red", "blue"):
-        channel.publish("", exchange=exchange, properties={"headers": values.table({"ink": ink})})
+    for ink, size in (("red", 3), ("red", 2), ("green", 3), ("blue", 4), ("blue", 3), ("green", 4)):
+        channel.publish("", exchange=exchange, properties={"headers": values.table({"ink": ink, "size": size})})
     stage.confirmed(channel)
 
 
@@ -264,7 +265,8 @@ def test_circles_of_exchanges(stage: Stage) -> None:
 @rule("ROUTE-012", queue_types=CLASSIC)
 def test_what_finds_no_way_goes_to_the_alternate(stage: Stage) -> None:
     """By the alternate exchange's own type and bindings; and an alternate of that one gets what that cannot route. One
-    more alternate is declared after it was named. Two are each other's."""
+    more alternate is declared after it was named, and once more after it was deleted. Two are each other's. One is that
+    of an exchange to which another one leads."""
     last, later = stage.exchange(), stage.recorder.private_name()
     early = stage.exchange(kind="direct", arguments={"alternate-exchange": later})
     stage.belongings.exchanges[later] = None
@@ -279,6 +281,20 @@ def test_what_finds_no_way_goes_to_the_alternate(stage: Stage) -> None:
     publish(channel, exchange, "b", "c", "a")
     publish(channel, early, "a")
     stage.quiesce()
+    stage.backstage().delete_exchange(later)
+    stage.quiesce()
+    publish(channel, early, "a")
+    stage.quiesce()
+    stage.backstage().declare_exchange(later, "fanout")
+    stage.quiesce()
+    stage.bind(stage.queue(), later)
+    publish(channel, early, "a")
+    stage.quiesce()
+    if stage.offers("exchange.bind"):
+        entrance = stage.exchange()
+        stage.bind_exchange(exchange, entrance)
+        publish(channel, entrance, "b", "c", "a")
+        stage.quiesce()
     other = stage.recorder.private_name()
     one = stage.exchange(stage.queue(), kind="direct", key="a", arguments={"alternate-exchange": other})
     stage.belongings.exchanges[other] = None
@@ -302,11 +318,11 @@ def test_the_alternate_gets_nothing_that_was_routed(stage: Stage) -> None:
 
 @rule("ROUTE-014", queue_types=CLASSIC)
 def test_a_binding_that_was_removed(stage: Stage) -> None:
-    """One of two bindings of a queue, and that of another queue with the same key stays. So do those of a topic
-    exchange whose keys begin like it."""
+    """One of two bindings of a queue, which was made twice, and that of another queue with the same key stays. So do
+    those of a topic exchange whose keys begin like it."""
     queue, other = stage.queue(), stage.queue()
     exchange = stage.exchange(kind="direct")
-    for key in ("a", "b"):
+    for key in ("a", "b", "a"):
         stage.bind(queue, exchange, key)
     stage.bind(other, exchange, "a")
     channel = confirming(stage)

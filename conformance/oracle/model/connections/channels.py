@@ -93,6 +93,8 @@ class Consumer:
     """When its client sent new credentials after it had lost the right to read the queue."""
     quiet: bool = False
     """It was started with nowait."""
+    exclusive: bool = False
+    """Its queue serves nobody beside it."""
     rank: int = 0
     """Its x-priority."""
     bereft: bool = False

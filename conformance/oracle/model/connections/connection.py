@@ -36,6 +36,8 @@ class Connection:
     left_ns: int = 0
     """The time of that."""
     ended: int = 0
+    kicked: int = 0
+    """When the broker closed it, over a mistake or for reasons of its own."""
     hung_up_ns: int = 0
     """The time at which its socket was closed."""
     unasked_close_ok: bool = False

@@ -67,6 +67,7 @@ def consume(model: Model, channel: ChannelLife, event: Event) -> None:
         channel.prefetch_global,
         since=event.seq,
         quiet=not waits,
+        exclusive=event.has("exclusive"),
         rank=_rank(event),
     )
     receiver.consumer = consumer

@@ -50,6 +50,13 @@ class Stock:
             else False
         )
 
+    def monopolised(self) -> bool | None:
+        """Has it an exclusive consumer?"""
+        alone = [one for one in self.queue.receivers if one.consumer is not None and one.consumer.exclusive]
+        if not self._known():
+            return None
+        return True if any(self._consumes(one) for one in alone) else None if alone else False
+
     def lent(self) -> bool:
         """Is a message out that a get has brought?"""
         out = (one for one in self.queue.copies.values() if one.place == OUT and not one.indeterminate)

@@ -96,6 +96,15 @@ def missing(asked: Asked) -> bool | None:
     return None if there is None else not there
 
 
+@refuses(FAILS, "basic.consume", code=403, what="a consumer with nowait beside an exclusive one")
+def excluded(asked: Asked) -> bool | None:
+    """Has the queue an exclusive consumer? That an exclusive one may join others is another mistake of a broker: then
+    nothing has failed of which the client could be told."""
+    if not asked.event.has("no_wait"):
+        return False
+    return asked.stock.monopolised() if asked.stock is not None else None
+
+
 @follows(*METHODS)
 def sent(fact: Passed, notes: Notes) -> None:
     """A client's method, with nowait or without."""

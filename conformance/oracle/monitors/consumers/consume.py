@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from conformance.history.events import METHOD, TO_BROKER, Event
-from conformance.oracle.model.connections.channels import CLOSED, LIVE, ChannelLife, Consumer
+from conformance.oracle.model.connections.channels import CLOSED, LIVE, OPEN, ChannelLife, Consumer
 from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.consumers.delivering import REPLIES
 from conformance.oracle.model.facts import Answered, ClosedUnasked, ConnectionFailed, Passed, Unrequested
@@ -49,13 +49,18 @@ class Holder:
 
     def there(self) -> bool | None:
         """Does its queue have it now? None: it may or may not."""
-        if self.channel.state == CLOSED and self.channel.close_answered:
+        if self.channel.state == CLOSED and (self.channel.close_answered or self._succeeded()):
             return False
         consumer = self.consumer()
         if consumer is None or not self.channel.alive() or self.channel.connection.closing:
             return False if consumer is None and self.channel.alive() and not self.channel.indeterminate else None
         sure = consumer.state == LIVE and not (consumer.source.deleted or self.channel.indeterminate)
         return True if sure and not consumer.source.opaque else None
+
+    def _succeeded(self) -> bool:
+        """Did the broker close its channel, and open another one of that number since?"""
+        later = self.channel.connection.channels.get(self.channel.number)
+        return self.channel.close_seen > 0 and later is not None and later.state == OPEN
 
 
 @dataclass(slots=True)

@@ -42,6 +42,8 @@ BODY, SHOWN = "body", 200
 """What a difference of bodies is called; so many characters of a value are shown."""
 MANY = 5
 """So often a history shows that types are kept; looking at each message would cost more than it tells."""
+VOID = "no value"
+"""Of a header that is there without a value; one that is not there has None."""
 RECORDS_OF_DEATH = ("x-death", "x-last-death-exchange", "x-last-death-queue", "x-last-death-reason")
 CHANGED_BY_DEATH = ("expiration", *(f"{HEADER}{name}" for name in ("CC", *RECORDS_OF_DEATH)))
 """A client may have written what only brokers write; the next death puts its own record in that place."""
@@ -75,6 +77,8 @@ def _rule(publication: Publication, event: Event) -> str:
     found = None if address(publication, event) else difference(publication, event)
     if found is None:
         return particulars.PLAIN
+    if found[1] is VOID or found[2] is VOID:
+        return TYPES
     if found[0] != BODY:
         return particulars.of_change(publication, *found)
     if publication.uneven:
@@ -240,4 +244,4 @@ def _properties(arguments: str) -> dict[str, Any]:
     """By name, headers one by one."""
     properties: dict[str, Any] = dict(json.loads(arguments or "{}").get("properties") or {})
     headers = properties.pop("headers", None) or {}
-    return {**properties, **{f"{HEADER}{name}": value for name, value in headers.items()}}
+    return {**properties, **{f"{HEADER}{name}": VOID if value is None else value for name, value in headers.items()}}

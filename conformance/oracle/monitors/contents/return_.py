@@ -97,7 +97,7 @@ def _owed(channel: ChannelLife) -> list[Publication]:
 
 def _returned(channel: ChannelLife) -> list[Publication]:
     """What had to come back on it, and has."""
-    mine = [one for group in channel.recent.values() if not channel.transactional for one in group]
+    mine = [one for group in channel.recent.values() for one in group]
     return [one for one in mine if one.mandatory and one.routed is False and one.returned and not one.immediate]
 
 

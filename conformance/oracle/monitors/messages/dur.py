@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from conformance.history.events import TO_BROKER, TO_CLIENT, Event
@@ -35,7 +35,7 @@ from conformance.oracle.monitors.messages.remains import Remains
 from conformance.oracle.monitors.messages.ttl import Lives
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges
-from conformance.oracle.topology import Exchange, Message, NamedQueue, Topology, explain, route
+from conformance.oracle.topology import Binding, Exchange, Message, NamedQueue, Topology, explain, route
 from conformance.oracle.topology.explaining import ALTERNATE, ONWARD
 from conformance.oracle.topology.matching import MATCHERS
 from conformance.oracle.topology.state import PREDECLARED, Actor
@@ -278,7 +278,9 @@ def _expected(kept: Kept, routes: Topology, actor: Actor, event: Event, like: Li
         matcher: Callable[..., bool | None] | None = MATCHERS.get(source.kind) if source is not None else None
         removed = kept.removed.get((vhost, name), ())
         was_bound = matcher is not None and any(matcher(one.terms, message) for one in removed)
-        return Ruling(like, STAYS_DELETED, name, ()) if was_bound else None
+        standing = source.bindings if source is not None else ()
+        rule = STAYS_DELETED if was_bound else _of_bindings(standing) if standing else ""
+        return Ruling(like, rule, name, ()) if rule else None
     if any((vhost, queue.name) not in kept.found for queue in way):
         return None
     explained = explain(routes, actor, name, message)
@@ -288,6 +290,11 @@ def _expected(kept: Kept, routes: Topology, actor: Actor, event: Event, like: Li
     rule = OTHERWISE if all(ALTERNATE in one for one in labels) else BINDING
     rule = BETWEEN if rule == BINDING and all(ONWARD in one for one in labels) else rule
     return Ruling(like, rule, name, tuple(queue.name for queue in way))
+
+
+def _of_bindings(standing: Iterable[Binding]) -> str:
+    """The rule about what these are still to want: none of them fits, so none may lead on."""
+    return BETWEEN if all(isinstance(one.to, Exchange) for one in standing) else BINDING
 
 
 @follows("basic.return")
@@ -314,7 +321,7 @@ def resolved(fact: Confirmed, notes: Notes) -> None:
         if not one.rule:
             routed.note(one.like, returned)
         elif returned == (not one.reached):
-            notes.exercise(one.rule)
+            notes.exercise(*((one.rule,) if one.reached or one.rule == STAYS_DELETED else ()))
         else:
             _find_route(fact, one, publication.message, returned, notes)
 

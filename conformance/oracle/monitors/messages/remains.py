@@ -18,13 +18,14 @@ from conformance.oracle.model.facts import Delivered, Missing, Passed, Stopping
 from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.model.records import DEAD, OUT, PROVISIONAL, WAITING, Copy
 from conformance.oracle.monitors.contents.content import address, changed, retyped
+from conformance.oracle.monitors.messages import emptied
 from conformance.oracle.monitors.messages.kept import KEPT, Kept, Place, fate, place_of
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges
 
 THERE, WHOLE, ORDER = "DUR-013", "DUR-014", "DUR-015"
 NO_TRANSIENT, NO_SETTLED, MARKED = "DUR-016", "DUR-017", "DUR-018"
-COMMITTED, UNCOMMITTED, RANKED = "DUR-019", "DUR-020", "DUR-023"
+COMMITTED, UNCOMMITTED, RANKED, REMOVED = "DUR-019", "DUR-020", "DUR-023", "DUR-011"
 GONE = {NO_TRANSIENT: "it was transient", NO_SETTLED: "it was settled", UNCOMMITTED: "it was never committed"}
 MOST = 4096
 """Messages of one history."""
@@ -56,6 +57,10 @@ class Stores:
     unsure: bool = False
     disorder: bool = False
     done: bool = False
+    purged: set[str] = field(default_factory=set)
+    """Never delivered, and in it when it was purged."""
+    bare: bool = False
+    """Nothing was in it, and nothing could come: what had been there went with a queue of its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +89,9 @@ class Remains:
     committing: dict[Place, list[str]] = field(default_factory=dict)
     committed: set[str] = field(default_factory=set)
     published: set[str] = field(default_factory=set)
+    before: frozenset[str] = frozenset()
+    """Published before the restart, and never delivered."""
+    delivered: set[str] = field(default_factory=set)
     twice: set[str] = field(default_factory=set)
     overrun: bool = False
     """There were too many messages to remember, so nothing is claimed any more."""
@@ -112,7 +120,14 @@ def published(fact: Passed, notes: Notes) -> None:
 
 def _give_up(remains: Remains) -> None:
     remains.overrun = True
-    for table in (remains.lines, remains.published, remains.twice, remains.committed, remains.proven):
+    for table in (
+        remains.lines,
+        remains.published,
+        remains.delivered,
+        remains.twice,
+        remains.committed,
+        remains.proven,
+    ):
         table.clear()
 
 
@@ -174,7 +189,15 @@ def returned(fact: Passed, notes: Notes) -> None:
         notes.memory(Remains).tags.pop(place_of(fact.event), None)
 
 
-@follows("basic.get-ok", "basic.get-empty", rules=(THERE, ORDER, RANKED, *GONE, MARKED, COMMITTED))
+@follows("basic.deliver", "basic.get-ok")
+def delivered(fact: Passed, notes: Notes) -> None:
+    """Whether it is settled, and when, is another question."""
+    remains = notes.memory(Remains)
+    if fact.event.message in remains.published:
+        remains.delivered.add(fact.event.message or "")
+
+
+@follows("basic.get-ok", "basic.get-empty", rules=(THERE, ORDER, RANKED, *GONE, MARKED, COMMITTED, REMOVED))
 def answered(fact: Passed, notes: Notes) -> None:
     """A queue answers: what was settled before it was asked, on this channel, has been carried out."""
     event, remains = fact.event, notes.memory(Remains)
@@ -216,12 +239,16 @@ def put_down(fact: Stopping, notes: Notes) -> None:
     remains = notes.memory(Remains)
     opened = {message for messages in remains.transactions.values() for message in messages}
     remains.lines.clear()
+    remains.before = frozenset(remains.published - remains.delivered - remains.twice)
+    heirs = any("x-dead-letter-exchange" in one.arguments for one in fact.topology.queues.values())
     blind = remains.overrun or bool(fact.topology.policies)
     for (_, name), queue in fact.topology.queues.items() if not blind else ():
         plain = set(queue.arguments) <= PLAIN and not queue.auto_delete
         if fate(queue) == KEPT and plain and name in fact.queues:
             line = remains.lines[name] = _line(fact.queues[name], remains, opened)
             line.levels = fact.queues[name].levels if fact.queues[name].kind == "classic" else 0
+            line.bare = emptied.bare(fact.queues[name])
+            line.purged = set() if heirs else emptied.purged(fact.queues[name], remains.before)
     for table in (remains.asked, remains.tags, remains.settled, remains.transactions, remains.committing):
         table.clear()
     remains.selected.clear()
@@ -285,6 +312,10 @@ def _came(line: Stores, event: Event, notes: Notes) -> None:
     if rule is not None:
         allowed = f"{message} is not there after the restart: {GONE[rule]}"
         notes.find(rule, event, allowed, f"{event.method} of {message}")
+    elif message in line.purged or (line.bare and message in notes.memory(Remains).before):
+        why = "it was purged" if message in line.purged else "the queue was empty"
+        allowed = f"{message} is not there after the restart: {why}"
+        notes.find(REMOVED, event, allowed, f"{event.method} of {message}")
     if message in line.held and message in line.promised:
         _marked(line, message, event, notes)
     if message in line.fresh and message in line.promised and not line.unsure:

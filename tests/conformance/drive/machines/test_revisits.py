@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from conformance.catalogue import profiles
@@ -55,3 +57,17 @@ def test_circumstances_are_a_matter_of_the_seed() -> None:
     drawn = [Circumstances.drawn(seed, "scene") for seed in range(20)]
     assert drawn == [Circumstances.drawn(seed, "scene") for seed in range(20)]
     assert len(set(drawn)) > 10
+
+
+def test_tags_may_be_the_same_on_all_channels(veteran: Veteran) -> None:
+    """On each channel they are still all different."""
+    seen: list[str] = []
+
+    def scene() -> None:
+        seen.extend(channel.consume(veteran.queue()) for channel in veteran.channels(2) for _ in range(2))
+        veteran.quiesce()
+
+    veteran.twice(scene, replace(under(), alike=True))
+    assert veteran.finish().findings == []
+    assert seen[:4] == ["c1", "c2", "c1", "c2"]
+    veteran.cleanup()

@@ -17,6 +17,11 @@ LOST = "@exchange x \n @open 1 \n 1 > unexchange x no_wait \n" + FIND
 STARTED = "@queue q \n @stock q m1 \n @open 1 \n 1 > consume q c1 no_wait \n"
 GONE = "@queue q \n 90 > delete q \n 90 < delete-ok \n @open 1 \n 1 > purge q no_wait \n"
 NOT_FOUND = "1 < closed 404 50 10 NOT_FOUND \n"
+ALONE = "@queue q \n @consume 2 q c1 exclusive \n @open 1 \n"
+BESIDE = ALONE + "1 > consume q c2 no_wait \n"
+TAKEN = BESIDE.replace("no_wait", "no_wait exclusive")
+SHARED = "@queue q \n @consume 2 q c1 \n @open 1 \n 1 > consume q c2 no_wait exclusive \n"
+EXCLUDED = "1 < closed 403 60 20 ACCESS_REFUSED"
 SOUND = {
     "NOWAIT-001": "@queue q \n @exchange x \n @open 1 \n 1 > bind q x no_wait \n 1 > exchange x no_wait \n"
     "1 > consume q c1 no_wait \n @barrier 1",
@@ -42,9 +47,19 @@ BROKEN = [
     ("NOWAIT-004", LOST + "1 < exchange-ok"),
     ("NOWAIT-005", STARTED + "- deadline replies"),
     ("NOWAIT-006", GONE + "- deadline replies"),
+    ("NOWAIT-006", BESIDE + "- deadline replies"),
+    ("NOWAIT-006", TAKEN + "- deadline replies"),
+    ("NOWAIT-006", TAKEN + "1 < closed 406 60 20 PRECONDITION_FAILED"),
     ("NOWAIT-006", GONE + "0 < kicked 404 50 30 NOT_FOUND"),
 ]
 LAWFUL = {
+    "a consumer that must be alone is refused": TAKEN + EXCLUDED,
+    "and so is one beside it": BESIDE + EXCLUDED,
+    "one that is not exclusive leaves room, for all that is said here": SHARED + "@barrier 1 \n - deadline replies",
+    "the one that was alone is about to end": ALONE + "2 > cancel c1 \n 1 > consume q c2 no_wait \n @barrier 1 \n"
+    "2 < cancel-ok c1 \n - deadline replies",
+    "it may be that the other comes later": "@queue q \n @open 1 \n @open 2 \n 2 > consume q c1 exclusive \n"
+    "1 > consume q c2 no_wait \n @barrier 1 \n 2 < closed 403 60 20 ACCESS_REFUSED \n - deadline replies",
     "somebody else deletes it": OPEN + "@open 2 \n 1 > declare q no_wait \n 2 > delete q \n 2 < delete-ok \n"
     "1 > declare q passive \n" + NOT_FOUND,
     "somebody else declares it": "@queue q \n @open 1 \n @open 2 \n 1 > delete q no_wait \n 2 > declare q \n"

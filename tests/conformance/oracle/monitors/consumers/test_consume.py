@@ -13,6 +13,8 @@ CHOSEN = "@queue q \n @open 1 \n 1 > consume q \n 1 < consume-ok amq.1 \n 1 > co
 CROWD = "@queue q \n" + " \n".join(f"@consume 1 q c{number}" for number in range(15)) + " \n 1 > consume q c15 \n"
 SAME = "@queue q \n @consume 1 q c1 \n @open 2 \n 2 > consume q c1 \n"
 ENDED = "@queue q \n @consume 1 q c1 exclusive \n @close 1 \n @open 2 \n 2 > consume q c2 exclusive \n"
+FAILED = "@queue q \n @consume 1 q c1 exclusive \n 1 > ack 99 \n 1 < closed 406 60 80 unknown \n 1 > closed-ok \n"
+AFTER_FAILURE = FAILED + "@open 1 \n @open 2 \n 2 > consume q c2 exclusive \n"
 REFUSED = "2 < closed 403 60 20 ACCESS_REFUSED"
 CANCELLED = "@queue q \n @consume 1 q c1 \n 1 > cancel c1 \n"
 SOUND = {
@@ -34,6 +36,7 @@ BROKEN = [
     ("CONSUME-004", CHOSEN + "1 < consume-ok amq.1"),
     ("CONSUME-005", CROWD + "1 < closed 403 60 20 too many"),
     ("CONSUME-006", ENDED + REFUSED),
+    ("CONSUME-006", AFTER_FAILURE + REFUSED),
     ("CONSUME-007", "@queue q \n @open 1 \n 1 > consume q c1 \n 1 < consume-ok C1"),
     ("CONSUME-007", CANCELLED + "1 < cancel-ok C1"),
 ]
@@ -44,6 +47,12 @@ LAWFUL = {
     + REFUSED,
     "the channel of the other is about to close": "@queue q \n @consume 1 q c1 exclusive \n @open 2 \n 1 > close \n"
     "2 > consume q c2 exclusive \n " + REFUSED,
+    "the channel of the other has failed, and nothing shows that this is over": FAILED
+    + "@open 2 \n 2 > consume q c2 exclusive \n"
+    + REFUSED,
+    "nor where its number is still being opened": FAILED
+    + "@open 2 \n 1 > open \n 2 > consume q c2 exclusive \n"
+    + REFUSED,
     "the other has not been answered": "@queue q \n @open 1 \n @open 2 \n 1 > consume q c1 exclusive \n"
     "2 > consume q c2 \n 2 < consume-ok c2 \n 1 < closed 403 60 20 ACCESS_REFUSED",
     "whoever asks for what no broker knows": SAME.replace("2 > consume q c1", "2 > consume q c1 x-odd=1")

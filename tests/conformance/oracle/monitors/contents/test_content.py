@@ -10,6 +10,7 @@ __all__ = ["test_broken", "test_lawful", "test_no_finding", "test_sound"]
 BEGUN = "@queue q \n @open 1 \n "
 INTEGER, WIDE = (f'with={{"headers":{{"a":["{letter}",3]}}}}' for letter in "Il")
 ALL = 'with={"headers":{"a":["I",3],"b":["V",null],"c":["A",[["I",1],["F",[["d","t",true]]]]],"s":["S","t"]}}'
+VOID, NOTHING = ('with={"headers":{"b":["I",1]' + more + "}}" for more in (',"a":["V",null]', ""))
 NARROW, BROAD = (f'with={{"headers":{{"c":["A",[["{letter}",1]]]}}}}' for letter in "Il")
 EMPTY = 'with={"headers":{}}'
 LATE, PRIORITY, WORD = 'with={"timestamp":1700000000000}', 'with={"priority":200}', 'with={"content_type":"odd"}'
@@ -76,6 +77,8 @@ BROKEN = [
     ("CONTENT-001", refused("split=1,3,2", "0 < kicked 501 0 0 FRAME_ERROR")),
     ("CONTENT-002", got(INTEGER, WIDE)),
     ("CONTENT-002", got(NARROW, BROAD)),
+    ("CONTENT-002", got(VOID, NOTHING)),
+    ("CONTENT-002", got(NOTHING, VOID)),
     ("CONTENT-002", f"{BEGUN} 1 > publish none m1 mandatory {INTEGER} \n 1 < return none m1 {WIDE}"),
     ("CONTENT-002", refused(RARE)),
     ("CONTENT-003", got(EMPTY, "")),

@@ -14,6 +14,8 @@ FULL = 'with={"headers":{"a":["I",3]},"app_id":"a"}'
 LONG = BEGUN + "1 > publish any m1 exchange=x mandatory bodies=3 \n"
 WORDY = f"1 > publish any m2 exchange=x mandatory {FULL} \n"
 BACK = "1 < return any m1 exchange=x \n"
+SELECTED = BEGUN + "1 > select \n 1 < select-ok \n 1 > publish any m1 exchange=x mandatory \n"
+COMMITTED = SELECTED + "1 > publish any m2 exchange=x mandatory \n 1 > commit \n"
 SOUND = {
     "RETURN-001": ONE + BACK,
     "RETURN-002": ONE + BACK + "@close 1",
@@ -27,6 +29,7 @@ BROKEN = [
     ("RETURN-002", ONE + BACK + BACK),
     ("RETURN-003", EACH + BACK + "1 < return any m2 exchange=x"),
     ("RETURN-004", TWO + "1 < return any m2 exchange=x \n" + BACK),
+    ("RETURN-004", COMMITTED + "1 < return any m2 exchange=x \n" + BACK),
     ("RETURN-005", ONE + "1 < return any m1 exchange=x code=313"),
     ("RETURN-005", ONE + "1 < return other m1 exchange=x"),
     ("RETURN-005", ONE + "1 < return any m1"),
@@ -36,6 +39,10 @@ BROKEN = [
 LAWFUL = {
     "a queue is bound meanwhile": "@queue q \n" + ONE + "90 > bind q x \n 1 > publish any m2 exchange=x mandatory \n"
     "90 < bind-ok \n" + BACK + "@close 1",
+    "in a transaction, in their order": COMMITTED + BACK + "1 < return any m2 exchange=x \n 1 < commit-ok \n @close 1",
+    "what comes first was published later, in a transaction that was not committed": SELECTED
+    + "1 > rollback \n 1 < rollback-ok \n 1 > publish any m2 exchange=x mandatory \n 1 > commit \n"
+    + "1 < return any m2 exchange=x \n 1 < commit-ok \n @close 1",
     "it was never committed": BEGUN
     + "1 > select \n 1 < select-ok \n 1 > publish any m1 exchange=x mandatory \n @close 1",
     "two of the same content": BEGUN

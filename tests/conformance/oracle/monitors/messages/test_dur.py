@@ -99,6 +99,9 @@ def ruled(*messages: str) -> str:
     return f"{RULED} {BACK} {AGAIN} {came} d:1 > get q no_ack \n d:1 < get-empty \n"
 
 
+PURGED = FULL + "90 > purge q \n 90 < purge-ok \n"
+RENEWED = FULL + "90 > delete q \n 90 < delete-ok \n @queue q classic durable \n"
+HEIR = "@queue q classic x-dead-letter-exchange= x-dead-letter-routing-key=q \n".replace("queue q", "queue other")
 SOUND = {
     "DUR-022": ruled("m2"),
     "DUR-023": left(RANKED, HIGH, LOW, kind=LEVELS),
@@ -135,7 +138,9 @@ BROKEN = [
         exchange("topic durable", "exchange-ok", again=again("exchange x topic durable", "closed 406 40 10 no")),
     ),
     ("DUR-005", routed(BOUND + BIND, comes_back=True)),
+    ("DUR-005", routed(BOUND + BIND.replace(" a", " b"), comes_back=False, worked=False)),
     ("DUR-006", routed(ONWARD, comes_back=True)),
+    ("DUR-006", routed(ONWARD.replace("y x a", "y x b"), comes_back=False, worked=False)),
     ("DUR-007", routed(ELSE, "z", comes_back=True)),
     ("DUR-008", queue("", "declare-ok q")),
     ("DUR-009", queue("durable exclusive", "declare-ok q")),
@@ -144,6 +149,8 @@ BROKEN = [
     ("DUR-011", queue("durable", "declare-ok q", before=DELETED)),
     ("DUR-011", exchange("direct durable", "exchange-ok", before=UNDECLARED)),
     ("DUR-011", routed(UNBOUND, comes_back=False, worked=False)),
+    ("DUR-011", left(PURGED, P("m1"))),
+    ("DUR-011", left(RENEWED, P("m2"))),
     ("DUR-012", FOUND + BACK + f"d:1 > exchange amq.topic direct passive \n d:1 < {NO_EXCHANGE}"),
     ("DUR-013", left(FULL, P("m1"), P("m2")) + DEADLINE),
     ("DUR-013", left(FULL + TAKEN, P("m2"), P("m3")) + DEADLINE),
@@ -173,6 +180,13 @@ LAWFUL = {
     "nor did it for messages": left(FULL, back=MISSED) + DEADLINE,
     "nor for bindings": routed(BOUND + BIND, comes_back=True, back=MISSED),
     "another client declares it first": queue("", "declare-ok q").replace("q passive", "q"),
+    "a purge was not answered": left(PURGED.replace("90 < purge-ok \n", ""), P("m1"), P("m2"), P("m3")),
+    "something may come by itself to a queue that was purged": left(HEIR + PURGED, P("m1")),
+    "or to one that is new": left(HEIR + RENEWED, P("m1")),
+    "what comes after a purge stays": left(PURGED + "1 > publish q m4 persistent \n 1 < ack 4 \n", P("m4")),
+    "what was delivered may come again": left(
+        "1 > publish q m1 persistent \n 1 < ack 1 \n" + TAKEN + "2 > ack 1 \n", P("m1")
+    ),
     "it was declared without an answer": "@open 1 \n 1 > declare q durable \n"
     + BACK
     + "d:1 > declare q passive \n d:1 < "

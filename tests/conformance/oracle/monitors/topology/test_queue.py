@@ -18,6 +18,8 @@ TIED = "@exchange x \n" + OTHER + "d:1 > bind q x key \n d:1 < bind-ok \n"
 BESIDE = OTHER + "d:2 > open \n d:2 < open-ok \n"
 LEFT = OTHER + "d:0 > bye \n d:0 < bye-ok \n"
 LONG_LEFT = LEFT + "- wait 2 \n" + FIND
+KICKED = OTHER + "d:1 > open \n d:0 < kicked 504 20 10 CHANNEL_ERROR \n"
+LONG_KICKED = KICKED + "- end d fin \n - wait 2 \n" + FIND
 LIMIT = "@open 1 \n 1 > declare q x-max-length=9 \n 1 < declare-ok q \n"
 USED = "@queue q \n @consume 1 q c1 \n @open 2 \n 2 > delete q if_unused \n"
 FULL = "@queue q \n @stock q m1 \n @open 2 \n 2 > delete q if_empty \n"
@@ -70,6 +72,8 @@ BROKEN = [
     ("QUEUE-007", BESIDE + "d:2 > consume q c1 \n d:2 < closed 405 60 20 RESOURCE_LOCKED"),
     ("QUEUE-008", LONG_LEFT + "1 < declare-ok q"),
     ("QUEUE-008", LONG_LEFT + LOCKED),
+    ("QUEUE-008", LONG_KICKED + "1 < declare-ok q"),
+    ("QUEUE-008", LONG_KICKED + LOCKED),
     ("QUEUE-009", "@open 1 \n 1 > declare amq.mine \n 1 < declare-ok amq.mine"),
     ("QUEUE-010", "@open 1 \n 1 > declare \n 1 < declare-ok"),
     ("QUEUE-010", "@open 1 \n 1 > declare \n 1 < declare-ok a \n 1 > declare \n 1 < declare-ok a"),
@@ -107,6 +111,10 @@ LAWFUL = {
     "a second purge, of which nothing is known": STOCKED + PURGED + "@stock q m2 \n 90 > purge q \n @hold 2 q m2",
     "a get of no queue, which no text names a code for": "@open 1 \n 1 > get \n 0 < kicked 530 60 70 NOT_ALLOWED",
     "another owner is another property": Q + "1 > declare q durable exclusive \n" + UNEQUAL,
+    "its connection was closed by the broker, and the queue is gone": LONG_KICKED + NOT_FOUND,
+    "and is locked for a moment longer": KICKED + "- end d fin \n - wait 1 \n" + FIND + LOCKED,
+    "or the connection is still there, for all that is known": KICKED + "- wait 2 \n" + FIND + LOCKED,
+    "or it was lost without a word": OTHER + "- end d fin \n - wait 2 \n" + FIND + LOCKED,
     "an exclusive queue that is locked for a moment longer": LEFT + "- wait 1 \n" + FIND + LOCKED,
     "one that is there for a moment longer": LEFT + "- wait 1 \n" + FIND + "1 < declare-ok q",
     "a consumer is being cancelled, and not counted any more": CONSUMED + "1 > cancel c1 \n" + COUNT + "consumers=1",

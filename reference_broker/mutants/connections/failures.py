@@ -1,0 +1,113 @@
+"""What ends by a mistake is not ended as what is closed, and what is refused or allowed once is so for ever after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import codec
+from codec import methods as m
+from codec.errors import ReplyCode
+from reference_broker import basic
+from reference_broker.channel import Channel
+from reference_broker.connection import Connection
+from reference_broker.errors import AmqpException, ConnectionException, not_allowed
+from reference_broker.intake import Inbound, Intake
+from reference_broker.lifecycle import Phase
+from reference_broker.mutants.kinds import changes, handles, memory, replaces
+from reference_broker.needs import Need, Needs
+from reference_broker.parts import Parts
+from reference_broker.prefetch import Consumer
+from reference_broker.queue import Queue
+
+
+@changes("failures.still-count", "channels that the broker closed still count", "CHAN-003")
+def still_count(parts: Parts) -> None:
+    below = parts.connection
+
+    def close_channel(self: Connection, channel: Channel, error: AmqpException, offender: tuple[int, int]) -> None:
+        memory(self, "failed", list).append(channel.number)
+        below.close_channel(self, channel, error, offender)
+
+    def open_channel(self: Connection, method: m.ChannelOpen) -> None:
+        if len(self.channels) + len(memory(self, "failed", list)) >= self.channel_max:
+            raise not_allowed("number of channels opened has reached the negotiated channel_max")
+        below.open_channel(self, method)
+
+    parts.override("connection", close_channel=close_channel, open_channel=open_channel)
+
+
+@changes("failures.still-exclusive", "a queue stays with an exclusive consumer whose channel failed", "CONSUME-006")
+def still_exclusive(parts: Parts) -> None:
+    below = parts.connection
+
+    def close_channel(self: Connection, channel: Channel, error: AmqpException, offender: tuple[int, int]) -> None:
+        memory(channel, "failing", list).append(True)
+        below.close_channel(self, channel, error, offender)
+
+    def leave(self: Queue, consumer: Consumer) -> None:
+        before = self.exclusive_consumer
+        Queue.leave(self, consumer)
+        self.exclusive_consumer = before and bool(memory(consumer.channel, "failing", list))
+
+    parts.override("connection", close_channel=close_channel)
+    parts.override("queue", leave=leave)
+
+
+@replaces(
+    "connection.close",
+    "failures.exclusive-stay",
+    "exclusive queues stay when the broker closes their connection over a mistake",
+    "QUEUE-008",
+)
+def exclusive_stay(self: Connection, error: AmqpException, offender: tuple[int, int]) -> None:
+    self.exclusive = {}
+    Connection.close(self, error, offender)
+
+
+@replaces(
+    "connection.channel_closed_by_peer",
+    "failures.equal-tags-end",
+    "with a channel all consumers of its tags end, on other channels as well",
+    "CHAN-005",
+    "QUEUE-020",
+    "QOS-002",
+)
+def equal_tags_end(self: Connection, method: m.ChannelClose) -> None:
+    tags = list(self.channels[method.channel].consumers)
+    Connection.channel_closed_by_peer(self, method)
+    for other in self.channels.values():
+        for tag in tags:
+            other.cancel(tag)
+
+
+@replaces("intake.control", "failures.channel-0-closes", "channel.close on channel 0 is answered", "CHAN-009")
+def channel_0_closes(self: Intake, frame: Inbound) -> None:
+    if isinstance(frame, m.ChannelClose) and self.connection.phase is Phase.RUNNING:
+        self.connection.send(m.ChannelCloseOk(0))
+    else:
+        Intake.control(self, frame)
+
+
+@replaces("intake.control", "failures.heartbeat-amid", "no heartbeat may come amid a content", "CONTENT-001")
+def heartbeat_amid(self: Intake, frame: Inbound) -> None:
+    if isinstance(frame, codec.Heartbeat) and self.assemblies:
+        raise ConnectionException(ReplyCode.UNEXPECTED_FRAME, "heartbeat where a body was expected")
+    Intake.control(self, frame)
+
+
+@replaces("needs.of", "failures.once-allowed", "who may publish to one exchange may do so to all", "AUTH-010")
+def once_allowed(self: Needs, channel: Channel, method: codec.Method) -> Iterable[Need]:
+    needs, rights = list(Needs.of(self, channel, method)), channel.connection.restricted
+    allowed = memory(channel, "allowed", list)
+    if isinstance(method, m.BasicPublish) and allowed:
+        return ()
+    if isinstance(method, m.BasicPublish) and rights is not None:
+        allowed += [True] * all(rights.permission.grants(right, name) for right, _, name in needs)
+    return needs
+
+
+@handles(m.BasicConsume, "failures.excluded-in-silence", "a consumer with nowait is excluded in silence", "NOWAIT-006")
+def excluded_in_silence(channel: Channel, method: m.BasicConsume) -> None:
+    queue = channel.vhost.queues.get(method.queue)
+    if not (method.no_wait and queue is not None and queue.excludes(method.exclusive)):
+        basic.consume(channel, method)

@@ -1,0 +1,101 @@
+"""Ways where two things come together: bindings between exchanges and alternates, and what was made a second time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from codec.values import FieldTable
+from reference_broker.message import Message
+from reference_broker.mutants.kinds import Mutant, changes, enter, memory, replaces
+from reference_broker.parts import Parts
+from reference_broker.queue import Queue
+from reference_broker.routing import Destination, Exchange, Headers, canonical, headers_match
+from reference_broker.vhost import VirtualHost
+
+START, BOUND, ALTERNATE = "start", "bound", "alternate"
+
+
+def walks(name: str, says: str, asked: Callable[[VirtualHost, Exchange, str], bool], *rules: str) -> None:
+    """An exchange that a message has reached in this way gives it to its alternate if this says so."""
+
+    def walk(self: VirtualHost, start: Exchange, message: Message) -> list[Queue]:
+        found: dict[Queue, None] = {}
+        seen, todo, headers = {start}, [(start, START)], self.headers_to_match(message)
+        while todo:
+            exchange, how = todo.pop()
+            hits = [(hit, BOUND) for key in message.routing_keys() for hit in exchange.matches(key, headers)]
+            other = self.exchanges.get(exchange.alternate) if not hits and asked(self, exchange, how) else None
+            reached: list[tuple[Destination, str]] = [*hits, *([(other, ALTERNATE)] if other else [])]
+            for destination, by in reached:
+                if isinstance(destination, Queue):
+                    found[destination] = None
+                elif destination not in seen:
+                    seen.add(destination)
+                    todo.append((destination, by))
+        return list(found)
+
+    def apply(parts: Parts) -> None:
+        parts.override("vhost", _walk=walk)
+
+    enter(walk, Mutant(name, says, rules, apply))
+
+
+def the_first(vhost: VirtualHost, exchange: Exchange, how: str) -> bool:
+    """Is its alternate the one that it had when it was first asked?"""
+    now, known = vhost.exchanges.get(exchange.alternate), memory(vhost, "alternates", dict)
+    return now is not None and known.setdefault(exchange, now) is now
+
+
+walks(
+    "byways.alternate-of-the-first",
+    "an exchange that another one leads to does not use its alternate",
+    lambda vhost, exchange, how: how != BOUND,
+    "ROUTE-012",
+)
+walks(
+    "byways.alternate-ends-there",
+    "an alternate exchange does not use its own alternate",
+    lambda vhost, exchange, how: how != ALTERNATE,
+    "ROUTE-012",
+)
+walks("byways.alternate-renewed", "an alternate that is declared anew is not used any more", the_first, "ROUTE-012")
+
+
+class AllOnward(Headers):
+    """To other exchanges it leads what has all headers."""
+
+    def matches(self, key: str, headers: FieldTable) -> Iterable[Destination]:
+        present = {name: (letter, value) for name, letter, value in headers}
+        for binding, arguments in self.bindings.items():
+            every = [one for one in arguments if one[0] != "x-match"]
+            if headers_match(every if isinstance(binding.destination, Exchange) else arguments, present):
+                yield binding.destination
+
+
+@replaces("vhost.add_exchange", "byways.all-onward", "bindings to exchanges always want all headers", "ROUTE-010")
+def all_onward(self: VirtualHost, exchange: Exchange) -> None:
+    if type(exchange) is Headers:
+        exchange.__class__ = AllOnward
+    VirtualHost.add_exchange(self, exchange)
+
+
+@changes("byways.bound-twice", "a binding that was made twice has to be removed twice", "ROUTE-014")
+def bound_twice(parts: Parts) -> None:
+    def bind(self: VirtualHost, source: Exchange, destination: Destination, key: str, arguments: FieldTable) -> None:
+        counts, known = _counts(self), (source, destination, key, canonical(arguments))
+        counts[known] = counts.get(known, 0) + 1 if self.is_bound(source.name, destination, key, arguments) else 1
+        VirtualHost.bind(self, source, destination, key, arguments)
+
+    def unbind(self: VirtualHost, source: Exchange, destination: Destination, key: str, arguments: FieldTable) -> None:
+        counts, known = _counts(self), (source, destination, key, canonical(arguments))
+        counts[known] = counts.get(known, 1) - 1
+        if counts[known] <= 0:
+            VirtualHost.unbind(self, source, destination, key, arguments)
+
+    parts.override("vhost", bind=bind, unbind=unbind)
+
+
+def _counts(vhost: VirtualHost) -> dict[tuple[Any, ...], int]:
+    found: dict[tuple[Any, ...], int] = memory(vhost, "counts", dict)
+    return found
