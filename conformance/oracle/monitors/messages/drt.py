@@ -21,7 +21,7 @@ from conformance.oracle.model.connections.channels import LIVE, OPEN, STARTING, 
 from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.consumers.delivering import REPLIES
 from conformance.oracle.model.facts import Answered, ClosedUnasked, Confirmed, Delivered, Passed
-from conformance.oracle.monitors.consumers.consume import Holder
+from conformance.oracle.monitors.consumers.consume import ACCESS_REFUSED, Holder
 from conformance.oracle.monitors.contents.content import changed
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes
@@ -34,7 +34,7 @@ COMES, ONCE, DROPPED = "DRT-005", "DRT-006", "DRT-007"
 BOUND, EMPTY = "DRT-010", "DRT-011"
 FEATURE = "direct reply-to"
 ASKS = f'"reply_to": "{REPLIES}"'
-PUBLISH = 60, 40
+PUBLISH, CONSUME = (60, 40), (60, 20)
 OCTETS, MOST = 255, 256
 """So long may a name be; so many requests, addresses and replies are remembered."""
 SPARED = 1
@@ -74,11 +74,18 @@ class Replies:
     replies: OrderedDict[str, Reply | None] = field(default_factory=OrderedDict)
     lost: int = 0
     """How many did not come."""
+    answered: set[int] = field(default_factory=set)
+    """Those of the requesters that were there, by the seq of their consume."""
+    again: set[int] = field(default_factory=set)
+    """Those that ask for what another one has given up before, on their channel, by the same."""
 
     def limit(self) -> None:
         """Forgets the oldest."""
         if len(self.requesters) > MOST:
             del self.requesters[next(iter(self.requesters))]
+            present = {one.seq for one in self.requesters.values()}
+            self.answered &= present
+            self.again &= present
         for known in (self.requests, self.addresses, self.replies):
             if len(known) > MOST:
                 known.popitem(last=False)
@@ -153,8 +160,34 @@ def requester(fact: Passed, notes: Notes) -> None:
     event, channel = fact.event, fact.connection.channels.get(fact.event.channel)
     if event.queue == REPLIES and channel is not None and channel.state == OPEN and not channel.adopted:
         memory = notes.memory(Replies)
+        before = memory.requesters.get(channel.opened)
+        free = before is not None and before.seq in memory.answered and before.there() is False
+        if free and event.has("no_ack") and not event.has("exclusive"):
+            memory.again.add(event.seq)
         memory.requesters[channel.opened] = Holder(channel, event.consumer_tag or "", False, event.seq)
         memory.limit()
+
+
+@judges(Answered, SECOND)
+def started(fact: Answered, notes: Notes) -> None:
+    """It is there; the one before it was not any more."""
+    memory, seq = notes.memory(Replies), fact.request.seq
+    holder = memory.requesters.get(fact.channel.opened)
+    if holder is not None and holder.seq == seq:
+        memory.answered.add(seq)
+        if seq in memory.again:
+            notes.exercise(SECOND)
+
+
+@judges(ClosedUnasked, SECOND)
+def not_started(fact: ClosedUnasked, notes: Notes) -> None:
+    """The channel is closed over a requester, although the one before it is not there any more."""
+    pending = [one.seq for one in fact.channel.pending()]
+    forbidden = fact.event.args.get("reply_code") == ACCESS_REFUSED
+    known = len(pending) == 1 and pending[0] in notes.memory(Replies).again and ids_of(fact.event) == CONSUME
+    if known and fact.suspect is None and not forbidden:
+        allowed = "consume-ok: the requester before it was cancelled"
+        notes.find(SECOND, fact.event, allowed, closing(fact.event.args), pending[0])
 
 
 @follows("basic.publish")
