@@ -125,12 +125,14 @@ def _committed(stage: Stage, queue: str) -> None:
 @pytest.mark.parametrize("full", [False, True])
 def test_expired(stage: Stage, full: bool) -> None:
     """By its own time, and by that of the queue; several at once, and one after the other has gone. One of each has
-    properties of all kinds. And behind one that lived on until it was taken. Or a consumer has no room."""
+    properties of all kinds. And behind one that lived on until it was taken; and one that is given back too late.
+    Or a consumer has no room."""
     if not _expires(stage):
         return
     if full:
         _beside_a_full_consumer(stage)
         return
+    _late(stage)
     graves = stage.queue(), stage.queue(), stage.queue()
     again = stage.queue(_to(graves[0])), stage.queue(_to(graves[1], x_message_ttl=SHORT))
     own, shared = stage.queue(_to(graves[0])), stage.queue(_to(graves[1], x_message_ttl=SHORT))
