@@ -81,5 +81,5 @@ def rests(queue: Queue) -> bool:
 
 def _purged(queue: Queue, copy: Copy) -> bool:
     """Did it certainly wait there when the last purge came, which has been answered?"""
-    stayed = copy.entry == PUBLISHED and not (copy.returns or copy.hidden or copy.ambiguous or queue.unseen(copy))
+    stayed = copy.entry == PUBLISHED and not (copy.hidden or copy.ambiguous or queue.unseen(copy))
     return stayed and 0 < copy.confirmed < queue.purged < queue.emptied
