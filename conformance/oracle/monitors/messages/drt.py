@@ -34,7 +34,7 @@ COMES, ONCE, DROPPED = "DRT-005", "DRT-006", "DRT-007"
 BOUND, EMPTY = "DRT-010", "DRT-011"
 FEATURE = "direct reply-to"
 ASKS = f'"reply_to": "{REPLIES}"'
-PUBLISH, CONSUME = (60, 40), (60, 20)
+PUBLISH = 60, 40
 OCTETS, MOST = 255, 256
 """So long may a name be; so many requests, addresses and replies are remembered."""
 SPARED = 1
@@ -74,18 +74,14 @@ class Replies:
     replies: OrderedDict[str, Reply | None] = field(default_factory=OrderedDict)
     lost: int = 0
     """How many did not come."""
-    answered: set[int] = field(default_factory=set)
-    """Those of the requesters that were there, by the seq of their consume."""
     again: set[int] = field(default_factory=set)
-    """Those that ask for what another one has given up before, on their channel, by the same."""
+    """By the seq of their consume, those of the requesters that come when another one has left their channel."""
 
     def limit(self) -> None:
         """Forgets the oldest."""
         if len(self.requesters) > MOST:
             del self.requesters[next(iter(self.requesters))]
-            present = {one.seq for one in self.requesters.values()}
-            self.answered &= present
-            self.again &= present
+            self.again &= {one.seq for one in self.requesters.values()}
         for known in (self.requests, self.addresses, self.replies):
             if len(known) > MOST:
                 known.popitem(last=False)
@@ -161,7 +157,7 @@ def requester(fact: Passed, notes: Notes) -> None:
     if event.queue == REPLIES and channel is not None and channel.state == OPEN and not channel.adopted:
         memory = notes.memory(Replies)
         before = memory.requesters.get(channel.opened)
-        free = before is not None and before.seq in memory.answered and before.there() is False
+        free = before is not None and before.there() is False
         if free and event.has("no_ack") and not event.has("exclusive"):
             memory.again.add(event.seq)
         memory.requesters[channel.opened] = Holder(channel, event.consumer_tag or "", False, event.seq)
@@ -171,23 +167,18 @@ def requester(fact: Passed, notes: Notes) -> None:
 @judges(Answered, SECOND)
 def started(fact: Answered, notes: Notes) -> None:
     """It is there; the one before it was not any more."""
-    memory, seq = notes.memory(Replies), fact.request.seq
-    holder = memory.requesters.get(fact.channel.opened)
-    if holder is not None and holder.seq == seq:
-        memory.answered.add(seq)
-        if seq in memory.again:
-            notes.exercise(SECOND)
+    if fact.request.seq in notes.memory(Replies).again:
+        notes.exercise(SECOND)
 
 
 @judges(ClosedUnasked, SECOND)
 def not_started(fact: ClosedUnasked, notes: Notes) -> None:
     """The channel is closed over a requester, although the one before it is not there any more."""
-    pending = [one.seq for one in fact.channel.pending()]
+    named = [one.seq for one in fact.channel.pending() if (one.class_id, one.method_id) == ids_of(fact.event)]
     forbidden = fact.event.args.get("reply_code") == ACCESS_REFUSED
-    known = len(pending) == 1 and pending[0] in notes.memory(Replies).again and ids_of(fact.event) == CONSUME
-    if known and fact.suspect is None and not forbidden:
+    if len(named) == 1 and named[0] in notes.memory(Replies).again and not forbidden:
         allowed = "consume-ok: the requester before it was cancelled"
-        notes.find(SECOND, fact.event, allowed, closing(fact.event.args), pending[0])
+        notes.find(SECOND, fact.event, allowed, closing(fact.event.args), named[0])
 
 
 @follows("basic.publish")
