@@ -88,6 +88,7 @@ NAMES: Mapping[str, str] = {
     "overflow-by-both": "a message comes to a queue with x-overflow for which a policy sets overflow as well",
     "time-to-live": "a queue gives its messages a time to live, or a message comes to it with one",
     "no-time-beside-consumers": "a message whose time to live is 0 comes to a queue that has a consumer",
+    "time-beside-consumers": "a message with a time to live comes to a queue that has a consumer",
     "expires-among-priorities": "a message with a time to live comes into a queue with priorities",
     "killed-young": "the broker is killed when the queue is younger than two seconds",
     "priorities-under-channel-limit": "consumers of a queue have priorities, and a channel of theirs a limit",

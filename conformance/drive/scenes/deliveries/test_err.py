@@ -151,7 +151,18 @@ def keep_talking(channel: Channel, queue: str) -> None:
 @rule("ERR-007", last=True)
 def test_a_channel_number_can_be_used_again(stage: Stage) -> None:
     """Confirms, prefetch and a consumer die with the channel; the reopened one has none of them. Nor has one that its
-    client closed, where that had a limit for the channel."""
+    client closed, where that had a limit for the channel. One that was transactional has no transaction any more."""
+    if stage.offers("tx.select"):
+        channel, queue = stage.channel(), stage.queue()
+        channel.tx_select()
+        stage.quiesce()
+        channel.close()
+        reopen(stage, channel)
+        channel.publish(queue)
+        stage.barrier(channel)
+        stage.get(stage.channel(), queue, no_ack=True)
+        channel.tx_commit()
+        stage.quiesce()
     if shares(stage):
         queue = stocked(stage, 4)
         channel = limited(stage, queue, 1, shared=True)

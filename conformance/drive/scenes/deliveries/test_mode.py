@@ -172,18 +172,27 @@ def test_what_is_counted_is_ready(stage: Stage) -> None:
 
 
 def _counted_anew(stage: Stage) -> None:
-    """All messages are acknowledged, and a purge finds none; then three more come."""
-    queue, channel = stocked(stage, 3), stage.channel()
-    for tag in stage.fetch(channel, queue, 3):
-        channel.ack(tag)
-    stage.barrier(channel)
-    channel.purge(queue)
-    stage.quiesce()
-    restock(stage, queue, 3)
-    for _ in range(2):
-        channel.declare(queue, passive=True)
+    """All messages are acknowledged, and a purge finds none; then three more come. And two of four are out while a
+    purge removes the others; they come back, and are taken; then three more come."""
+    for there, out in ((3, 3), (4, 2)):
+        queue, channel = stocked(stage, there), stage.channel()
+        tags = stage.fetch(channel, queue, out)
+        for tag in tags if out == there else ():
+            channel.ack(tag)
+        stage.barrier(channel)
+        channel.purge(queue)
         stage.quiesce()
-        stage.get(channel, queue)
+        if out < there:
+            for tag in tags:
+                channel.reject(tag)
+            stage.barrier(channel)
+            for _ in range(out + 1):
+                stage.get(channel, queue, no_ack=True)
+        restock(stage, queue, 3)
+        for _ in range(2):
+            channel.declare(queue, passive=True)
+            stage.quiesce()
+            stage.get(channel, queue)
 
 
 @rule("MODE-008")

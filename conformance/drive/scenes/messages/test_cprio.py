@@ -85,8 +85,9 @@ def _leaves(stage: Stage, channel: Channel, *, cancels: bool) -> None:
 @rule("CPRIO-002", queue_types=("classic",))
 @pytest.mark.parametrize("whose", ["consumer", "channel"])
 def test_the_lower_are_served_as_well(stage: Stage, whose: str) -> None:
-    """Each takes two of six. Then the lowest acknowledges one, and gets the next. At last all have room again, and the
-    highest is served first. The limits are theirs, or those of their channels."""
+    """Each takes two of six. Then the lowest acknowledges one, and gets the next. Then all have room again, and the
+    highest is served first. At last that is cancelled while it holds all that it may, and the others are served. The
+    limits are theirs, or those of their channels."""
     if whose == "channel" and not shares(stage):
         return
     queue = stage.queue()
@@ -99,6 +100,11 @@ def test_the_lower_are_served_as_well(stage: Stage, whose: str) -> None:
         channel.ack(outstanding(channel)[-1], multiple=True)
         stage.barrier(channel)
     for _ in range(5):
+        spread(stage, queue, 1, among)
+    if stage.cancels and (view := stage.view_of(among[-1])) is not None:
+        for tag in list(view.consumers):
+            among[-1].cancel(tag)
+        stage.quiesce()
         spread(stage, queue, 1, among)
 
 

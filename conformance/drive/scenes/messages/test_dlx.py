@@ -67,7 +67,7 @@ def _sent(stage: Stage, queue: str, count: int = 1, **properties: object) -> Cha
 def test_rejected(stage: Stage) -> None:
     """By reject and by nack; the other message of the queue stays. And where it came as a dead letter, or its publisher
     has given it a header that is called like the record of deaths. And in a transaction that is committed. Bodies of
-    several frames are given up, too."""
+    several frames are given up, too; and several messages at once."""
     grave = stage.queue()
     queue, holder = stage.queue(_to(grave)), stage.channel()
     _sent(stage, queue, 3)
@@ -85,9 +85,21 @@ def test_rejected(stage: Stage) -> None:
     if stage.offers("tx.select"):
         _committed(stage, stage.queue(_to(grave)))
     _large(stage, stage.queue(_to(grave)))
+    if stage.offers("basic.nack"):
+        _together(stage, stage.queue(_to(grave)))
     wait(stage, ARRIVED)
-    _look(stage, grave, gets=9)
+    _look(stage, grave, gets=13)
     _look(stage, last)
+
+
+def _together(stage: Stage, queue: str) -> None:
+    """Up to a tag, and all that there is."""
+    holder = stage.channel()
+    _sent(stage, queue, 4)
+    tags = stage.fetch(holder, queue, 4)
+    for tag in (*tags[1:2], 0):
+        holder.nack(tag, multiple=True, requeue=False)
+        stage.barrier(holder)
 
 
 def _large(stage: Stage, queue: str) -> None:
@@ -110,11 +122,17 @@ def _committed(stage: Stage, queue: str) -> None:
 
 
 @rule("DLX-002")
-def test_expired(stage: Stage) -> None:
+@pytest.mark.parametrize("full", [False, True])
+def test_expired(stage: Stage, full: bool) -> None:
     """By its own time, and by that of the queue; several at once, and one after the other has gone. One of each has
-    properties of all kinds. And behind one that lived on until it was taken."""
+    properties of all kinds. And behind one that lived on until it was taken; and one that is given back too late.
+    Or a consumer has no room."""
     if not _expires(stage):
         return
+    if full:
+        _beside_a_full_consumer(stage)
+        return
+    _late(stage)
     graves = stage.queue(), stage.queue(), stage.queue()
     again = stage.queue(_to(graves[0])), stage.queue(_to(graves[1], x_message_ttl=SHORT))
     own, shared = stage.queue(_to(graves[0])), stage.queue(_to(graves[1], x_message_ttl=SHORT))
@@ -134,6 +152,19 @@ def test_expired(stage: Stage) -> None:
         _sent(stage, again[1])
         wait(stage, ARRIVED + 4 * SHORT / 1000)
     _look(stage, *graves, gets=6)
+
+
+def _beside_a_full_consumer(stage: Stage) -> None:
+    """It has a message that lives on, and no room for those that do not."""
+    grave, busy = stage.queue(), stage.channel()
+    queue = stage.queue(_to(grave))
+    busy.qos(1)
+    busy.consume(queue)
+    _sent(stage, queue)
+    stage.quiesce()
+    _sent(stage, queue, 2, expiration=str(SHORT))
+    wait(stage, ARRIVED)
+    _look(stage, grave, gets=3)
 
 
 @rule("DLX-003")

@@ -81,9 +81,13 @@ def test_replies_with_acknowledgements(stage: Stage) -> None:
 
 @rule("DRT-002", queue_types=CLASSIC)
 def test_two_requesters_on_a_channel(stage: Stage) -> None:
-    """Under another tag. One on another channel is fine."""
-    channel, _ = requester(stage)
+    """Under another tag. One on another channel is fine, and so are two that have one channel in turn."""
+    channel, tag = requester(stage)
     requester(stage)
+    for _ in "12":
+        gone(stage, channel, tag, "cancel")
+        tag = channel.consume(REPLIES, no_ack=True)
+        stage.quiesce()
     channel.consume(REPLIES, no_ack=True)
     stage.quiesce()
 

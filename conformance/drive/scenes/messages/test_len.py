@@ -124,10 +124,15 @@ def test_two_limits(stage: Stage, size: int) -> None:
 @rule("LEN-007", queue_types=("classic",))
 @pytest.mark.parametrize(("limit", "most"), [(MOST, 4), (OCTETS, 40)], ids=["messages", "octets"])
 def test_the_newest_is_refused(stage: Stage, limit: str, most: int) -> None:
-    """Nine come to a queue for four that refuses the newest; it may have priorities."""
+    """Nine come to a queue for four that refuses the newest; it may have priorities, and so may they."""
     filled(stage, {limit: most, OVERFLOW: REFUSE}, [10] * 9)
     if stage.offers(LEVELS):
         filled(stage, {limit: most, OVERFLOW: REFUSE, LEVELS: 5}, [10] * 9)
+        queue, publisher = stage.queue({limit: most, OVERFLOW: REFUSE, LEVELS: 5}), confirming(stage)
+        for priority in (1, 0, 2, 1, 3, 5, 0, 1, 4):
+            publisher.publish(queue, properties={"priority": priority}, body=bytes(10))
+        stage.confirmed(publisher)
+        emptied(stage, stage.channel(), queue, 9)
 
 
 @rule("LEN-008", queue_types=("classic",))
@@ -155,12 +160,18 @@ def given_back(stage: Stage, most: int, limit: str) -> None:
 
 @rule("LEN-009", queue_types=("classic",))
 def test_room_again(stage: Stage) -> None:
-    """It refuses some; all are taken, and more come than it has room for; a few are taken, and a few come."""
+    """It refuses some; all are taken, and more come than it has room for; a few are taken, and a few come. Or all are
+    fetched, and kept, and as many come."""
     queue, publisher, taker = stage.queue({MOST: 10, OVERFLOW: REFUSE}), confirming(stage), stage.channel()
     for count, taken in ((12, 10), (11, 3), (4, 0)):
         publisher.publish(queue, count)
         stage.confirmed(publisher)
         stage.fetch(taker, queue, taken, no_ack=True)
+    emptied(stage, taker, queue, 11)
+    for count in (12, 11):
+        publisher.publish(queue, count)
+        stage.confirmed(publisher)
+        stage.fetch(taker, queue, 10)
     emptied(stage, taker, queue, 11)
 
 
@@ -228,9 +239,11 @@ def test_a_limit_beside_a_consumer(stage: Stage) -> None:
 @rule("LEN-014", queue_types=("classic",))
 @pytest.mark.parametrize("sizes", [(20,) * 8, (50, 50, 50), (1,) * 120, (99, 1, 1)])
 def test_as_many_as_the_bodies_allow(stage: Stage, sizes: tuple[int, ...]) -> None:
-    """A limit of 100, which bodies of one size or of several fill to the last octet; in the end what came back."""
+    """A limit of 100, which bodies of one size or of several fill to the last octet; some are held by a client, and in
+    the end some come back."""
     filled(stage, {OCTETS: 100}, sizes)
     if len(sizes) == 3:
+        filled(stage, {OCTETS: 100}, [20] * 9, held=3)
         _back_to_the_last_octet(stage)
 
 

@@ -118,11 +118,15 @@ class PolicyTrial:
 @rule("POLICY-001", queue_types=CLASSIC)
 def test_queues_that_are_there(stage: Stage) -> None:
     """They take all that comes; then a policy limits each of them. Some have other properties, and arguments that say
-    nothing of lengths."""
+    nothing of lengths. Of one some messages are out with a client."""
     trials = [(most, PolicyTrial(stage, stage.queue())) for most in (0, 1, 5)]
     trials += [(3, PolicyTrial(stage, queue)) for queue in _of_all_kinds(stage)]
     for most, trial in trials:
         trial.keeps(7)
+        if most == 5:
+            trial.fill(4)
+            stage.fetch(trial.taker, trial.queue, 4)
+            trial.empty()
         put(stage, only(trial.queue), {MOST: most})
     heeded(stage)
     for most, trial in trials:
@@ -162,8 +166,8 @@ def test_where_a_pattern_matches(stage: Stage, matches: bool) -> None:
 @pytest.mark.parametrize("sets", LOWER)
 @pytest.mark.parametrize("first", ["low", "high"])
 def test_two_policies(stage: Stage, first: str, sets: str) -> None:
-    """The one with the higher priority allows more; then it says nothing of the length. The other one may set all else
-    that would lose messages."""
+    """The one with the higher priority allows more; then it says nothing of the length; then it is removed. The other
+    one may set all else that would lose messages."""
     trial, names = PolicyTrial(stage, stage.queue()), {"low": fresh(stage), "high": fresh(stage)}
     kinds = "all" if "alternate-exchange" in LOWER[sets] else "queues"
     about = {"low": (LOWER[sets], HIGH + 3), "high": ({MOST: 6}, HIGH + 11)}
@@ -178,6 +182,10 @@ def test_two_policies(stage: Stage, first: str, sets: str) -> None:
     put(stage, only(trial.queue), {TTL: HOUR}, names["high"], priority=HIGH + 11, apply_to=kinds)
     heeded(stage)
     trial.keeps(8)
+    if sets == "length":
+        stage.around.unrule(stage, names["high"])
+        heeded(stage)
+        trial.keeps(8)
 
 
 @rule("POLICY-005", queue_types=CLASSIC)
@@ -246,41 +254,58 @@ def test_messages_wait_when_it_changes(stage: Stage, before: int, after: int) ->
 
 @rule("POLICY-009", queue_types=CLASSIC)
 def test_it_is_removed(stage: Stage) -> None:
-    """While messages wait, and what was dropped is gone."""
-    trial = PolicyTrial(stage, stage.queue())
-    name = put(stage, only(trial.queue), {MOST: 3})
-    heeded(stage)
-    trial.fill(5)
-    stage.around.unrule(stage, name)
-    heeded(stage)
-    trial.fill(5)
-    trial.empty()
-    trial.keeps(8)
+    """While messages wait, and what was dropped is gone. Or it is there, and for other queues from now on."""
+    trial, name = PolicyTrial(stage, stage.queue()), fresh(stage)
+    for removed in (True, False):
+        put(stage, only(trial.queue), {MOST: 3}, name)
+        heeded(stage)
+        trial.fill(5)
+        if removed:
+            stage.around.unrule(stage, name)
+        else:
+            put(stage, only(fresh(stage)), {MOST: 3}, name)
+        heeded(stage)
+        trial.fill(5)
+        trial.empty()
+        trial.keeps(8)
 
 
 @rule("POLICY-010", queue_types=CLASSIC)
 @pytest.mark.parametrize(("user", "operator"), [(6, 3), (3, 6), (0, 3)], ids=["operator", "user", "argument"])
 def test_an_operator_has_a_policy(stage: Stage, user: int, operator: int) -> None:
-    """It allows less than the user's, or more, or less than an argument."""
-    trial = PolicyTrial(stage, stage.queue({} if user else {ARGUMENT: 6}))
+    """It allows less than the user's, or more, or less than an argument; for lengths, and for times to live."""
+    trial, dying = PolicyTrial(stage, stage.queue({} if user else {ARGUMENT: 6})), None
     if user:
         put(stage, only(trial.queue), {MOST: user})
     put(stage, only(trial.queue), {MOST: operator}, operator=True)
+    if user and expires(stage):
+        dying = PolicyTrial(stage, stage.queue())
+        lives = {min(user, operator): SHORT, max(user, operator): HOUR}
+        for by, limit in ((False, user), (True, operator)):
+            put(stage, only(dying.queue), {TTL: lives[limit]}, operator=by)
     heeded(stage)
     trial.keeps(8)
+    if dying is not None:
+        dying.fill(3)
+        wait(stage, SOON)
+        dying.empty()
 
 
 @rule("POLICY-011")
 def test_messages_expire(stage: Stage) -> None:
-    """After the time that the policy gives them."""
+    """After the time that the policy gives them, and not after it is removed."""
     if not expires(stage):
         return
     trial = PolicyTrial(stage, stage.queue())
-    put(stage, only(trial.queue), {TTL: SHORT})
+    name = put(stage, only(trial.queue), {TTL: SHORT})
     heeded(stage)
-    trial.fill(3)
-    wait(stage, SOON)
-    trial.empty()
+    for removed in (False, True):
+        if removed:
+            stage.around.unrule(stage, name)
+            heeded(stage)
+        trial.fill(3)
+        wait(stage, SOON)
+        trial.empty()
 
 
 def dies(stage: Stage, *queues: str) -> None:

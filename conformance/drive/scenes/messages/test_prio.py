@@ -104,15 +104,19 @@ def test_messages_without_priority(stage: Stage) -> None:
 
 @rule("PRIO-005", queue_types=("classic",))
 def test_priorities_of_what_comes_back(stage: Stage) -> None:
-    """Four are got and given back, one by one, beside two that are ready; then the same channel gets all."""
+    """Four are got and given back, one by one, beside two that are ready; then all are, several times; at last the same
+    channel takes them."""
     stage.require("basic.nack")
     queue, channel = stage.queue({LEVELS: 9}), stage.channel()
     ranked(stage, queue, (1, 5, 3, 7))
     stage.fetch(channel, queue, 4)
     ranked(stage, queue, (6, 2))
-    for tag in reversed(outstanding(channel, 4)):
-        channel.nack(tag)
-    stage.barrier(channel)
+    for count in (4, 6, 6, 6):
+        if count == 6:
+            stage.fetch(channel, queue, count)
+        for tag in reversed(outstanding(channel, count)):
+            channel.nack(tag)
+        stage.barrier(channel)
     stage.fetch(channel, queue, 6, no_ack=True)
 
 

@@ -86,8 +86,17 @@ def _behind_one(stage: Stage, beside: str) -> None:
     stage.confirmed(channel)
     if "priority" not in beside:
         stage.fetch(stage.channel(), queue)
+    else:
+        _mortal(channel, queue, SHORT)
+        stage.confirmed(channel)
+        ranked = stage.queue({beside: 5})
+        channel.publish(ranked, properties={"priority": 5})
+        channel.publish(ranked, properties={"expiration": str(SHORT), "priority": 1})
+        stage.confirmed(channel)
     wait(stage, OVER)
-    _look(stage, queue)
+    _look(stage, queue, gets=3)
+    if "priority" in beside:
+        _look(stage, ranked, gets=3)
 
 
 @rule("TTL-002")

@@ -51,7 +51,8 @@ def test_requeue_to_the_original_position(stage: Stage) -> None:
 
 @rule("RQ-002")
 def test_a_batch_keeps_its_order(stage: Stage) -> None:
-    """A multiple nack returns four of six; they are fetched again, and once more by tag 0. A consumer returns many."""
+    """A multiple nack returns four of six; they are fetched again, and once more by tag 0. A consumer returns many. And
+    a transaction returns some."""
     channel, queue = holding(stage, 4, of=6)
     channel.nack(4, multiple=True)
     stage.fetch(channel, queue, 4)
@@ -64,6 +65,14 @@ def test_a_batch_keeps_its_order(stage: Stage) -> None:
     stage.quiesce()
     consumer.cancel(tag)
     stage.quiesce()
+    if stage.offers("tx.select"):
+        channel, queue = holding(stage, 4, of=6)
+        channel.tx_select()
+        stage.quiesce()
+        channel.nack(3, multiple=True)
+        channel.tx_commit()
+        stage.quiesce()
+        stage.fetch(channel, queue, 5)
 
 
 @rule("RQ-003", queue_types=("quorum",))
@@ -240,9 +249,10 @@ def test_deliveries_are_counted(stage: Stage) -> None:
 
 
 @rule("RQ-013", queue_types=("quorum",))
-@pytest.mark.parametrize("how", ["reject", "nack", "close"])
+@pytest.mark.parametrize("how", ["reject", "nack", "close", "together"])
 def test_a_delivery_limit_ends_the_returns(stage: Stage, how: str) -> None:
-    """With a limit of 3 a message is returned for as long as it comes, six times at most; discarded ones are kept."""
+    """With a limit of 3 a message is returned for as long as it comes, six times at most; discarded ones are kept. Or
+    two are, by one nack."""
     heir = stage.queue()
     queue = stage.queue(
         {
@@ -251,15 +261,19 @@ def test_a_delivery_limit_ends_the_returns(stage: Stage, how: str) -> None:
             "x-dead-letter-routing-key": heir,
         }
     )
-    restock(stage, queue, 1)
+    count = 2 if how == "together" else 1
+    restock(stage, queue, count)
     channel = stage.channel()
     for _ in range(6):
         if not stage.judge.ready(queue):
             break
-        tag = stage.fetch(channel, queue)[0]
+        tag = stage.fetch(channel, queue, count)[-1]
         if how == "close":
             channel.close()
             reopen(stage, channel)
+        elif how == "together":
+            channel.nack(tag, multiple=True)
+            stage.barrier(channel)
         else:
             getattr(channel, how)(tag)
             stage.barrier(channel)

@@ -25,8 +25,11 @@ def published(model: Model, channel: ChannelLife, event: Event) -> Found:
         yield f"queue {queue.name}", "time-to-live"
         if queue.levels:
             yield EVERYWHERE, "expires-among-priorities"
-    if queue is not None and queue.receivers and _has_no_time(model, channel, event):
-        yield f"queue {queue.name}", "no-time-beside-consumers"
+    if queue is not None and queue.receivers:
+        if _has_no_time(model, channel, event):
+            yield f"queue {queue.name}", "no-time-beside-consumers"
+        if _has_a_time(model, channel, event):
+            yield EVERYWHERE, "time-beside-consumers"
     if queue is not None and "overflow" in model.topology.policies.keys(queue.name):
         named = model.topology.queue(channel.connection.vhost, queue.name)
         if named is not None and "x-overflow" in named.arguments:
@@ -40,6 +43,12 @@ def _has_no_time(model: Model, channel: ChannelLife, event: Event) -> bool:
     """By itself, or because its queue gives it none."""
     queue = model.topology.queue(channel.connection.vhost, event.routing_key or "")
     return '"expiration": "0"' in event.arguments or (queue is not None and queue.arguments.get(TTL) == 0)
+
+
+def _has_a_time(model: Model, channel: ChannelLife, event: Event) -> bool:
+    """Likewise, some time."""
+    queue = model.topology.queue(channel.connection.vhost, event.routing_key or "")
+    return '"expiration"' in event.arguments or (queue is not None and TTL in queue.arguments)
 
 
 def _levels(model: Model, channel: ChannelLife, event: Event) -> Iterator[int]:

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
 from conformance.oracle.model.facts import Counted
-from conformance.oracle.model.records import Census
+from conformance.oracle.model.records import PUBLISHED, Census
 
 if TYPE_CHECKING:
     from conformance.oracle.model.connections.channels import ChannelLife
     from conformance.oracle.model.model import Model
     from conformance.oracle.model.queues.queue import Queue
-    from conformance.oracle.model.records import Request
+    from conformance.oracle.model.records import Copy, Request
 
 MOST = 64
 """A get looks at this many waiting messages at most to tell whether a queue is at rest; other questions are rare."""
@@ -72,6 +72,14 @@ def answered(channel: ChannelLife, request: Request, event: Event) -> Iterator[C
 
 def rests(queue: Queue) -> bool:
     """Is it certain what is in it, and does nothing come or go by itself?"""
-    if queue.aside or queue.announced or queue.purging or queue.sweepers or queue.overrun:
+    if queue.announced or queue.purging or queue.sweepers or queue.overrun:
+        return False
+    if not all(_purged(queue, copy) for copy in queue.aside.values()):
         return False
     return all(copy.proof and not (copy.fleeting or copy.ambiguous or queue.unseen(copy)) for copy in queue.waiting())
+
+
+def _purged(queue: Queue, copy: Copy) -> bool:
+    """Did it certainly wait there when the last purge came, which has been answered?"""
+    stayed = copy.entry == PUBLISHED and not (copy.hidden or copy.ambiguous or queue.unseen(copy))
+    return stayed and 0 < copy.confirmed < queue.purged < queue.emptied

@@ -21,7 +21,7 @@ from conformance.oracle.model.connections.channels import LIVE, OPEN, STARTING, 
 from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.consumers.delivering import REPLIES
 from conformance.oracle.model.facts import Answered, ClosedUnasked, Confirmed, Delivered, Passed
-from conformance.oracle.monitors.consumers.consume import Holder
+from conformance.oracle.monitors.consumers.consume import ACCESS_REFUSED, Holder
 from conformance.oracle.monitors.contents.content import changed
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes
@@ -74,11 +74,14 @@ class Replies:
     replies: OrderedDict[str, Reply | None] = field(default_factory=OrderedDict)
     lost: int = 0
     """How many did not come."""
+    again: set[int] = field(default_factory=set)
+    """By the seq of their consume, those of the requesters that come when another one has left their channel."""
 
     def limit(self) -> None:
         """Forgets the oldest."""
         if len(self.requesters) > MOST:
             del self.requesters[next(iter(self.requesters))]
+            self.again &= {one.seq for one in self.requesters.values()}
         for known in (self.requests, self.addresses, self.replies):
             if len(known) > MOST:
                 known.popitem(last=False)
@@ -153,8 +156,29 @@ def requester(fact: Passed, notes: Notes) -> None:
     event, channel = fact.event, fact.connection.channels.get(fact.event.channel)
     if event.queue == REPLIES and channel is not None and channel.state == OPEN and not channel.adopted:
         memory = notes.memory(Replies)
+        before = memory.requesters.get(channel.opened)
+        free = before is not None and before.there() is False
+        if free and event.has("no_ack") and not event.has("exclusive"):
+            memory.again.add(event.seq)
         memory.requesters[channel.opened] = Holder(channel, event.consumer_tag or "", False, event.seq)
         memory.limit()
+
+
+@judges(Answered, SECOND)
+def started(fact: Answered, notes: Notes) -> None:
+    """It is there; the one before it was not any more."""
+    if fact.request.seq in notes.memory(Replies).again:
+        notes.exercise(SECOND)
+
+
+@judges(ClosedUnasked, SECOND)
+def not_started(fact: ClosedUnasked, notes: Notes) -> None:
+    """The channel is closed over a requester, although the one before it is not there any more."""
+    named = [one.seq for one in fact.channel.pending() if (one.class_id, one.method_id) == ids_of(fact.event)]
+    forbidden = fact.event.args.get("reply_code") == ACCESS_REFUSED
+    if len(named) == 1 and named[0] in notes.memory(Replies).again and not forbidden:
+        allowed = "consume-ok: the requester before it was cancelled"
+        notes.find(SECOND, fact.event, allowed, closing(fact.event.args), named[0])
 
 
 @follows("basic.publish")

@@ -24,7 +24,7 @@ from conformance.oracle.monitors.messages.deadletters.deaths import (
     properties,
     table_of,
 )
-from conformance.oracle.monitors.messages.policy import SMALLER
+from conformance.oracle.monitors.messages.policy import OPERATOR, SMALLER
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.patience import DEAD_LETTERS, too_late
 from conformance.oracle.monitors.table import follows, judges
@@ -36,6 +36,8 @@ TYPE = "x-queue-type"
 SLACK = 100 * MILLISECOND
 """What clocks may differ by."""
 MESSAGES = 256
+NOWHERE = "", ""
+"""The address of what is dropped when it dies."""
 Place = tuple[str, int]
 """A connection, and a channel of it."""
 
@@ -106,15 +108,19 @@ def _queued(fact: Passed, channel: ChannelLife, notes: Notes) -> Ruled | None:
     if queue is None or not queue.there_for(channel) or queue.auto_delete or queue.owner is not None:
         return None
     kind = str(queue.arguments.get(TYPE) or "classic")
-    found = fact.topology.policies.settings(vhost, kind, queue.name) or {}
+    settings = fact.topology.policies.settings(vhost, kind, queue.name)
+    found = settings or {}
     own = {name: value for name, value in queue.arguments.items() if name != TYPE}
     life = number(found.get("message-ttl"))
     if life is not None and {*found} == {"message-ttl"} and {*own} <= {TTL}:
         if not notes.profile.queue(kind).messages_expire:
             return None
         shortest = min(one for one in (life, number(own.get(TTL))) if one is not None)
-        return Ruled(SMALLER if own else LIVES, event.connection, queue.name, life=shortest * MILLISECOND)
+        by = OPERATOR if fact.topology.policies.fitting(vhost, kind, queue.name, operator=True) else LIVES
+        return Ruled(SMALLER if own else by, event.connection, queue.name, life=shortest * MILLISECOND)
     exchange, key = found.get("dead-letter-exchange"), found.get("dead-letter-routing-key")
+    if settings is not None and exchange is None and not own:
+        return Ruled(DEAD, event.connection, queue.name, address=NOWHERE)
     if not isinstance(exchange, str) or not {*found} <= {"dead-letter-exchange", "dead-letter-routing-key"}:
         return None
     if "expiration" in event.arguments or not ({*own} == {EXCHANGE, KEY} or not own):
@@ -129,8 +135,10 @@ def _instead(fact: Passed, channel: ChannelLife) -> Ruled | None:
     exchange = topology.exchange(vhost, event.exchange or "")
     if exchange is None or not exchange.there_for(channel) or exchange.bound or exchange.opaque or exchange.shared:
         return None
-    found = topology.policies.settings(vhost, "exchange", exchange.name) or {}
-    by_policy = found.get("alternate-exchange")
+    settings = topology.policies.settings(vhost, "exchange", exchange.name)
+    by_policy = (settings or {}).get("alternate-exchange")
+    if settings is not None and by_policy is None and not (exchange.alternate or exchange.former):
+        return Ruled(ALTERNATE, event.connection, "")
     if not isinstance(by_policy, str) or exchange.former:
         return None
     alternate = topology.exchange(vhost, exchange.alternate or by_policy)
@@ -209,7 +217,7 @@ def asked(fact: Passed, notes: Notes) -> None:
         memory.asked[event.connection, event.channel] = event.queue or "", event.time_ns
 
 
-@follows("basic.get-ok", rules=(LIVES, SMALLER, DEAD, ALTERNATE, FIRST))
+@follows("basic.get-ok", rules=(LIVES, SMALLER, OPERATOR, DEAD, ALTERNATE, FIRST))
 def came(fact: Passed, notes: Notes) -> None:
     """It is seen in a queue: rightly?"""
     event, memory = fact.event, notes.memory(UnderRule)
@@ -246,7 +254,7 @@ def _elsewhere(event: Event, found: Ruled, queue: str, notes: Notes) -> None:
     if queue == found.queue:
         notes.exercise(found.rule)
     else:
-        notes.find(found.rule, event, f"{event.message} in {found.queue}", f"it comes from {queue}")
+        notes.find(found.rule, event, f"{event.message} in {found.queue or 'no queue'}", f"it comes from {queue}")
 
 
 def _buried(event: Event, found: Ruled, notes: Notes) -> None:
@@ -256,13 +264,15 @@ def _buried(event: Event, found: Ruled, notes: Notes) -> None:
     if len(deaths) != 1 or deaths[0].get("queue") != found.queue or deaths[0].get("count") != 1:
         return
     came_by = event.exchange or "", event.routing_key or ""
-    if came_by == found.address:
+    if found.address == NOWHERE:
+        notes.find(found.rule, event, f"no dead letter: nothing says where those of {found.queue} go", f"{came_by!r}")
+    elif came_by == found.address:
         notes.exercise(found.rule)
     else:
         notes.find(found.rule, event, f"exchange and key {found.address!r}", f"{came_by!r}")
 
 
-@follows("basic.get-empty", rules=(LIVES, SMALLER, DEAD, ALTERNATE, FIRST))
+@follows("basic.get-empty", rules=(LIVES, SMALLER, OPERATOR, DEAD, ALTERNATE, FIRST))
 def not_there(fact: Passed, notes: Notes) -> None:
     """The queue is empty: has all expired that must have, and has nothing come that must have?"""
     event, memory = fact.event, notes.memory(UnderRule)

@@ -1,8 +1,10 @@
-"""POLICY-021: how often a message comes where a policy says how often it may be given back.
+"""POLICY-021: how often a message comes where a policy says how often it may be given back; or where none says so any
+more, POLICY-009.
 
 A message is followed from its publish to a quorum queue, as long as each of its deliveries is given back by
 basic.reject on an open channel, and the policies stay as they are. That it comes once more often than the policy allows
-is seen for certain; that it comes less often is not claimed, for the queue has time to bring it again.
+is seen for certain; that it comes less often is claimed only where a policy is removed, and only when the queue has had
+time enough to bring it again.
 """
 
 from __future__ import annotations
@@ -10,16 +12,21 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from conformance.history.events import TO_BROKER
+from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model.connections.channels import OPEN
 from conformance.oracle.model.facts import Delivered, FoundEmpty, Passed, Policed
+from conformance.oracle.monitors.fate import LOSING
+from conformance.oracle.monitors.messages.ttl import Lives
 from conformance.oracle.monitors.notes import Notes
+from conformance.oracle.monitors.patience import DROPPED, too_late
 from conformance.oracle.monitors.table import follows, judges
-from conformance.oracle.topology.policies import number
+from conformance.oracle.topology.policies import PolicyHistory, fits, number
 
-RETURNS = "POLICY-021"
+RETURNS, REMOVED = "POLICY-021", "POLICY-009"
 LIMIT, TYPE, QUORUM = "delivery-limit", "x-queue-type", "quorum"
 MESSAGES = 256
+FEW = 10
+"""No broker is known that ends the returns by itself before the twentieth."""
 Place = tuple[str, int]
 """A connection, and a channel of it."""
 
@@ -32,7 +39,12 @@ class Followed:
     limit: int
     sent: int
     told: tuple[int, ...]
-    """The policies that say so."""
+    """The policies that say so, or that said it."""
+    free: bool = False
+    """They do so no more."""
+    connection: str = ""
+    back_ns: int = 0
+    """When it was given back last."""
     came: int = 0
     returned: int = 0
     holder: Place = ("", 0)
@@ -64,15 +76,28 @@ def published(fact: Passed, notes: Notes) -> None:
     queue, channel = topology.queue(vhost, event.routing_key or ""), fact.connection.channels.get(event.channel)
     found = None
     settled = topology.policies.settled(event.time_ns) and event.message not in known and '"CC"' not in event.arguments
-    if queue is not None and channel is not None and channel.state == OPEN and settled:
-        limit = number((topology.policies.settings(vhost, QUORUM, queue.name) or {}).get(LIMIT))
-        if limit is not None and queue.arguments == {TYPE: QUORUM} and queue.there_for(channel):
-            told = tuple(one.seq for one in topology.policies.fitting(vhost, QUORUM, queue.name))
-            found = Followed(queue.name, limit, event.seq, told)
+    plain = queue is not None and queue.arguments == {TYPE: QUORUM} and channel is not None and channel.state == OPEN
+    if plain and settled and queue is not None and channel is not None and queue.there_for(channel):
+        found = _under(topology.policies, vhost, queue.name, event)
     if found is not None or event.message in known:
         known[event.message] = found
         if len(known) > MESSAGES:
             known.popitem(last=False)
+
+
+def _under(policies: PolicyHistory, vhost: str, queue: str, event: Event) -> Followed | None:
+    """It is followed under the limit that holds, or, where nothing is set any more, under one that was removed."""
+    settings = policies.settings(vhost, QUORUM, queue)
+    limit = number((settings or {}).get(LIMIT))
+    if limit is not None:
+        told = tuple(one.seq for one in policies.fitting(vhost, QUORUM, queue))
+        return Followed(queue, limit, event.seq, told)
+    gone = [one for one in policies.by_key.values() if one.gone and one.vhost == vhost and fits(one.pattern, queue)]
+    former = [limit for one in gone if (limit := number(one.definition.get(LIMIT))) is not None]
+    if settings != {} or not former:
+        return None
+    told = tuple(one.seq for one in gone)
+    return Followed(queue, max(former), event.seq, told, free=True, connection=event.connection)
 
 
 @judges(Delivered, RETURNS)
@@ -87,7 +112,7 @@ def came(fact: Delivered, notes: Notes) -> None:
         known[message] = None
         return
     found.came, found.holder = found.came + 1, (event.connection, event.channel)
-    if found.returned > found.limit:
+    if found.returned > found.limit and not found.free:
         allowed = f"{message} no more: it was rejected {found.returned} times, and the policy allows {found.limit}"
         notes.find(RETURNS, event, allowed, f"{event.method} of {message}", found.sent, *found.told)
         known[message] = None
@@ -104,7 +129,7 @@ def given_back(fact: Passed, notes: Notes) -> None:
         return
     lawful = event.has("requeue") and not channel.transactional and not channel.indeterminate and channel.state == OPEN
     if lawful and found.holder == (event.connection, event.channel):
-        found.returned += 1
+        found.returned, found.back_ns = found.returned + 1, event.time_ns
     else:
         known[delivery.message] = None
 
@@ -120,12 +145,26 @@ def otherwise(fact: Passed, notes: Notes) -> None:
             known[message] = None
 
 
-@judges(FoundEmpty, RETURNS)
+@judges(FoundEmpty, RETURNS, REMOVED)
 def gone(fact: FoundEmpty, notes: Notes) -> None:
     """The queue is empty, and it was given back as often as the policy allows, and once more."""
-    for found in notes.memory(Followers).by_message.values():
+    for message, found in notes.memory(Followers).by_message.items():
         if found is None or found.over or found.queue != fact.queue.name:
             continue
-        if found.returned == found.came == found.limit + 1:
+        if found.free:
+            _missed(fact, message, found, notes)
+        elif found.returned == found.came == found.limit + 1:
             found.over = True
             notes.exercise(RETURNS)
+
+
+def _missed(fact: FoundEmpty, message: str, found: Followed, notes: Notes) -> None:
+    """Nothing but the policy that was removed would have ended its returns."""
+    queue, asked = fact.queue, notes.memory(Lives).asked(fact.since)
+    others = len(queue.receivers) > (fact.receiver in queue.receivers) or queue.blind_until > found.sent
+    if others or found.connection != fact.event.connection or queue.losers or queue.purged or queue.deleted:
+        return
+    if found.limit < found.returned == found.came < FEW and too_late(asked, found.back_ns, DROPPED, notes):
+        found.over = True
+        allowed = f"{message} again: it was rejected {found.returned} times, and no policy says how often it may be"
+        notes.find(REMOVED, fact.event, allowed, "the queue is empty", found.sent, *found.told, unless=LOSING)

@@ -153,6 +153,7 @@ ARISES = {
     "overflow-by-both": RULED.format("x-overflow=drop-head") + "1 > publish q m1",
     "time-to-live": "@queue q \n @open 1 \n 1 > publish q m1 expiration=50",
     "no-time-beside-consumers": "@queue q \n @consume 1 q c1 \n 1 > publish q m1 expiration=0",
+    "time-beside-consumers": "@queue q classic x-message-ttl=9 \n @consume 1 q c1 \n 1 > publish q m1",
 }
 MISSES = {
     "closes-cross": BAD + REFUSED + "1 > closed-ok",
@@ -247,6 +248,7 @@ MISSES = {
     "overflow-by-both": RULED.format("x-max-length=1") + "1 > publish q m1",
     "time-to-live": "@queue q \n @open 1 \n 1 > publish q m1",
     "no-time-beside-consumers": "@queue q \n @open 1 \n 1 > publish q m1 expiration=0",
+    "time-beside-consumers": "@queue q classic x-message-ttl=9 \n @open 1 \n 1 > publish q m1",
 }
 
 

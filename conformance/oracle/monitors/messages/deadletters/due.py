@@ -8,12 +8,14 @@ come: of what was acknowledged, and of what would go round for ever.
 
 from __future__ import annotations
 
+from conformance.oracle.model.connections.channels import OPEN
 from conformance.oracle.model.facts import FoundEmpty
 from conformance.oracle.monitors.fate import LOSING
 from conformance.oracle.monitors.messages.deadletters.deaths import (
     ACKED,
     EXPIRED,
     GIVEN_UP,
+    HELD,
     LENGTH,
     LEVELS,
     MAXLEN,
@@ -129,21 +131,34 @@ def _due(tracked: TrackedMessage, steps: list[DeathStep], lettering: DeadLetteri
 
 
 def _expired(tracked: TrackedMessage, place: DeclaredQueue, lettering: DeadLettering) -> int:
-    """In its first queue, where nobody has taken it, and none stands in its way: those there live equally long, or have
-    been acknowledged."""
+    """In its first queue, where nobody has taken it, or who has it has given it back; and none stands in its way: those
+    there live equally long, or have been acknowledged, or a client holds them."""
     others = [lettering.messages.get(one) for one in place.came]
-    if tracked.seen or LEVELS in place.arguments:
+    back = tracked.died_ns if tracked.fate == WAITING and tracked.seen == {tracked.queue} else 0
+    if LEVELS in place.arguments or (tracked.seen and (not back or tracked.deaths)):
         return 0
-    free = tracked.certain_ns
+    free = latest = tracked.certain_ns
     for one in others:
-        if one is None or (one.expiration != tracked.expiration and not (one.fate == ACKED and one.died_ns)):
+        if one is None:
+            return 0
+        gone = one.died_ns if one.fate == ACKED else one.seen_ns if _held(one, tracked.queue, place) else 0
+        if one.expiration != tracked.expiration and not gone:
             return 0
         if one.expiration != tracked.expiration:
-            free = max(free, one.died_ns)
+            free = max(free, gone)
+        elif back and not gone:
+            latest = max(latest, one.certain_ns)  # where it stands after all have come back, nobody knows
     own = tracked.expiration or ""
     lives = [place.number(TTL), int(own) if own.isdecimal() else None]
     known = [life for life in lives if life is not None]
-    return max(tracked.certain_ns + min(known) * MILLISECOND, free) if tracked.certain_ns and known else 0
+    return max(latest + min(known) * MILLISECOND, free, back) if tracked.certain_ns and known else 0
+
+
+def _held(one: TrackedMessage, queue: str, place: DeclaredQueue) -> bool:
+    """Does a client of this classic queue certainly have it now?"""
+    classic = place.arguments.get("x-queue-type", "classic") == "classic"
+    holder = one.holder if one.fate == HELD and one.queue == queue else None
+    return classic and holder is not None and holder.state == OPEN and not (holder.indeterminate or holder.timed)
 
 
 def _pushed(tracked: TrackedMessage, place: DeclaredQueue, lettering: DeadLettering) -> int:

@@ -170,6 +170,16 @@ def settled(fact: Passed, notes: Notes) -> None:
             tracked.failures += event.method == "basic.reject"
 
 
+@follows("basic.recover", "basic.recover-async")
+def recovered(fact: Passed, notes: Notes) -> None:
+    """The client gives back all that its channel has."""
+    event, known = fact.event, notes.memory(DeadLettering).messages
+    channel = fact.connection.channels.get(event.channel)
+    for tracked in known.values() if event.direction == TO_BROKER and channel is not None else ():
+        if tracked is not None and tracked.holder is channel and tracked.fate == HELD:
+            tracked.fate = WAITING
+
+
 @judges(Accepted)
 def accepted(fact: Accepted, notes: Notes) -> None:
     """The broker has taken what the client said."""

@@ -174,6 +174,25 @@ def test_a_purge_that_tells_the_truth_about_a_wrong_count(play) -> None:
     assert play(FIVE + PASSIVE + "7 \n 1 > purge q \n 1 < purge-ok says=5").broken == ["MODE-007"]
 
 
+def test_counts_are_compared_after_a_purge_as_well(play) -> None:
+    emptied = FIVE + "1 > purge q \n 1 < purge-ok says=5 \n @stock q m6 m7 \n" + PASSIVE
+    assert play(emptied + "2 \n 1 > get q \n 1 < get-ok 1 m6 q says=1").broken == []
+    assert play(emptied + "1 \n 1 > get q \n 1 < get-ok 1 m6 q says=1").broken == ["MODE-007"]
+
+
+@pytest.mark.parametrize("meanwhile", ["2 > nack 1 requeue \n 1 > purge q", "1 > purge q \n 2 > nack 1 requeue"])
+def test_what_is_given_back_may_come_after_a_purge(play, meanwhile: str) -> None:
+    out = FIVE + f"@open 2 \n 2 > get q \n 2 < get-ok 1 m1 q says=4 \n {meanwhile} \n 1 < purge-ok says=4 \n"
+    book = play(out + "@stock q m6 \n" + PASSIVE + "1 \n" + PASSIVE + "2")
+    assert "MODE-007" not in {one.rule for one in book.judge.judgement.findings}
+
+
+def test_what_is_published_may_come_after_a_purge(play) -> None:
+    under_way = FIVE + "80 > publish q m6 \n 1 > purge q \n 1 < purge-ok says=5 \n"
+    book = play(under_way + PASSIVE + "0 \n" + PASSIVE + "1")
+    assert "MODE-007" not in {one.rule for one in book.judge.judgement.findings}
+
+
 def test_what_is_out_is_not_deleted(play) -> None:
     told = FIVE + "1 > get q \n 1 < get-ok 1 m1 q says=4 \n 1 > delete q \n 1 < delete-ok says="
     assert play(told + "4").broken == []

@@ -55,6 +55,7 @@ SIMPLE = two() + M1 + REJECTED + ASK + GOT
 OWN = two() + M1.replace("m1", "m1 expiration=100") + LATER + ASK
 EXPIRED = ("q", "expired")
 BEHIND = two() + M1 + M2.replace("m2", "m2 expiration=100") + TAKEN
+LATE = two() + M1.replace("m1", "m1 expiration=100") + TAKEN + LATER + "2 > reject 1 requeue \n @barrier 2 \n"
 FREED = BEHIND + "2 > ack 1 \n @barrier 2 \n"
 KEPT = ["S", "100"]
 FULL = two(more="x-max-length=1") + M1 + M2 + LATER + ASK
@@ -185,6 +186,8 @@ BROKEN = [
     ("DLX-001", SIMPLE + dead(entry("q", "expired", 1))),
     ("DLX-002", OWN + EMPTY),
     ("DLX-002", FREED + LATER + ASK + EMPTY),
+    ("DLX-002", BEHIND + LATER + ASK + EMPTY),
+    ("DLX-002", LATE + LATER + ASK + EMPTY),
     ("DLX-002", two(more="x-message-ttl=100") + M1 + LATER + ASK + EMPTY),
     ("DLX-001", COMMITTED + LATER + ASK + EMPTY),
     ("DLX-001", COMMITTED + ASK + GOT + dead(entry("q", "expired", 1))),
@@ -230,7 +233,31 @@ LAWFUL = {
     "another key takes the place of those in CC": RENAMED + LATER + ASK + EMPTY,
     "it has lived in two queues": LASTING.format(3.1) + AGED,
     "clocks differ by a moment": LASTING.format(2.99) + AGED,
-    "another stands before it": BEHIND + LATER + ASK + EMPTY,
+    "another stands before it": BEHIND.removesuffix(TAKEN) + LATER + ASK + EMPTY,
+    "another may stand before it again, which its client recovers": BEHIND
+    + "2 > recover requeue \n 2 < recover-ok \n"
+    + LATER
+    + ASK
+    + EMPTY,
+    "another may stand before it again, since its channel fails": BEHIND + "2 > ack 7 \n" + LATER + ASK + EMPTY,
+    "it is given back just now": LATE.replace("@barrier 2 \n", "") + LATER + ASK + EMPTY,
+    "it was given back a moment ago": LATE + ASK + EMPTY,
+    "it was given back behind one that lives on": two()
+    + "1 > publish q m0 \n 1 < ack 1 \n 1 > publish q m1 expiration=100 \n 1 < ack 2 \n 2 > get q \n"
+    + "2 < get-ok 1 m0 q \n 2 > get q \n 2 < get-ok 2 m1 q \n"
+    + LATER
+    + "2 > nack 2 multiple requeue \n @barrier 2 \n"
+    + LATER
+    + ASK
+    + EMPTY,
+    "one that came later may stand before it after both have come back": two()
+    + M1.replace("m1", "m1 expiration=20000")
+    + "- wait 15 \n"
+    + M2.replace("m2", "m2 expiration=20000")
+    + TAKEN
+    + "2 > get q \n 2 < get-ok 2 m2 q \n 2 > nack 2 multiple requeue \n @barrier 2 \n - wait 17 \n"
+    + ASK
+    + EMPTY,
     "another stood before it a moment ago": FREED + ASK + EMPTY,
     "its channel was closed, once as is allowed": WALKED_OFF.replace("limit=0", "limit=1") + EMPTY,
     "its channel was closed too often": WALKED_OFF

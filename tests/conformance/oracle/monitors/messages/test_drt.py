@@ -33,6 +33,7 @@ GONE = ASKED + CANCELLED
 MADE_UP = f"@open 7 \n 7 > declare {REPLIES}.x passive \n"
 BIND = "@open 7 \n 7 > bind {} amq.direct k \n"
 SECOND = LISTENS + f"1 > consume {REPLIES} s no_ack \n"
+AGAIN = f"1 > consume {REPLIES} s no_ack \n"
 SOUND = {
     "DRT-001": f"@open 1 \n 1 > consume {REPLIES} r \n {REFUSED}",
     "DRT-002": SECOND + REFUSED,
@@ -52,6 +53,8 @@ BROKEN = [
     ("DRT-001", f"@open 1 \n 1 > consume {REPLIES} r \n 1 < closed 541 60 20 no"),
     ("DRT-001", f"@open 1 \n 1 > consume {REPLIES} r \n 0 < kicked 541 60 20 no"),
     ("DRT-002", SECOND + "1 < consume-ok s"),
+    ("DRT-002", GONE + AGAIN + REFUSED),
+    ("DRT-002", GONE + AGAIN + "1 > flow \n" + REFUSED),
     ("DRT-003", f"@queue q \n @open 1 \n 1 > publish q m1 {ASKS} \n @barrier 1 \n - deadline replies"),
     ("DRT-003", f"@queue q \n {BESIDE} @open 1 \n 1 > publish q m1 {ASKS} \n @barrier 1 \n - deadline replies"),
     ("DRT-004", LISTENS + REQUEST + f"9 < get-ok 1 m1 q {ASKS}"),
@@ -94,6 +97,19 @@ LAWFUL = {
     "a reply that is not confirmed yet": ASKED + f"@confirming 8 \n 8 > publish {A1} r1 \n @barrier 1",
     "a reply that is refused by the broker": ASKED + SENT.replace("8 < ack", "8 < nack") + "@barrier 1",
     "an answer to what was asked before": ASKED + "1 > flow \n" + SENT + "1 < flow-ok",
+    "a second requester, while the first is being cancelled": ASKED + "1 > cancel r \n" + AGAIN + REFUSED,
+    "a second requester, where the first was cancelled without an answer": ASKED
+    + "1 > cancel r no_wait \n"
+    + AGAIN
+    + REFUSED,
+    "a second requester, where the first has no tag yet": "@open 1 \n"
+    + f"1 > consume {REPLIES} no_ack no_wait \n"
+    + AGAIN
+    + REFUSED,
+    "another consumer that may be refused": GONE + AGAIN + "1 > consume q t exclusive \n" + REFUSED,
+    "a requester to whom access is refused": GONE + AGAIN + REFUSED.replace("406", "403"),
+    "a requester whose channel is closed over something else": GONE + AGAIN + REFUSED.replace("60 20", "60 80"),
+    "a requester that wants all of it for itself": GONE + AGAIN.replace("no_ack", "no_ack exclusive") + REFUSED,
     "a look that meets the end": ASKED + "1 > cancel r \n" + LOOK + THERE,
     "a look that meets the end, and comes late": ASKED + "1 > cancel r \n" + LOOK + NOT_THERE,
     "a requester that has been cancelled, and another": GONE + f"1 > consume {REPLIES} s no_ack \n 1 < consume-ok s",

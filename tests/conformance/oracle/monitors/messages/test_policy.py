@@ -50,6 +50,7 @@ RAISED = TWO + sent(1, 2, 3, 4) + '- rule p ^q$ {"max-length":3} \n' + sent(5)
 GONE = TWO + "- unrule p \n"
 OPERATOR = '- rule p ^q$ {"max-length":3} \n - rule p ^q$ {"max-length":2} operator=1 \n'
 DIES = '- rule p ^q$ {"message-ttl":100} \n' + sent(1) + "- wait 0.5 \n"
+LESS = '- rule o ^q$ {"message-ttl":100} operator=1 \n' + DIES.replace("100", "60000")
 SHORTER = "@queue q classic x-message-ttl=60000 \n" + OPEN + DIES
 GRAVE = "@queue d classic \n @queue e classic \n"
 BURIES = '- rule p ^q$ {"dead-letter-exchange":"","dead-letter-routing-key":"d"} \n'
@@ -79,6 +80,10 @@ SAYS_REJECT = "@queue q classic x-overflow=reject-publish \n" + OPEN
 FIRST = ("m1", "m2")
 SAYS_NOTHING = "@queue q classic x-max-length=2 \n" + OPEN
 RETURNS = "@queue q quorum \n" + OPEN + '- rule p ^q$ {"delivery-limit":1} \n' + sent(1)
+
+
+NO_LIMIT = RETURNS.replace(sent(1), "- unrule p \n" + sent(1))
+NO_MORE = "2 > get q \n 2 < get-empty \n"
 
 
 def returned(tag: int) -> str:
@@ -140,12 +145,16 @@ BROKEN = [
     ("POLICY-008", PLAIN + LOWERED + got("m2", "m3", "m4")),
     ("POLICY-008", PLAIN + RAISED + got("m4", "m5")),
     ("POLICY-009", by(GONE, *LAST)),
+    ("POLICY-009", NO_LIMIT + returned(1) + returned(2) + "- wait 11 \n" + NO_MORE),
     ("POLICY-010", by(OPERATOR, "m2", "m3", "m4")),
     ("POLICY-011", PLAIN + DIES + got("m1")),
     ("POLICY-012", GRAVE + PLAIN + BURIES + REJECTED + "- wait 9 \n" + got(queue="d")),
     ("POLICY-012", GRAVE + PLAIN + BURIES + REJECTED + dead("e", "e")),
+    ("POLICY-012", GRAVE + PLAIN + BURIES + "- unrule p \n" + REJECTED + dead("d", "d")),
+    ("POLICY-010", PLAIN + LESS + got("m1")),
     ("POLICY-013", NOWHERE + INSTEAD + STRAYS + got(queue="d")),
     ("POLICY-013", NOWHERE + INSTEAD + STRAYS + stray("e")),
+    ("POLICY-013", NOWHERE + INSTEAD + "- unrule p \n" + STRAYS + stray("d")),
     ("POLICY-014", GRAVE + SAYS + BURIES + REJECTED + dead("d", "d")),
     ("POLICY-014", NAMED + INSTEAD + STRAYS + stray("d")),
     ("POLICY-015", PLAIN + EXPIRES + WAITS + AND_WAITS + THERE),
@@ -167,6 +176,56 @@ BROKEN = [
 ]
 BUSY = TWO.replace("} \n", "} busy \n")
 LAWFUL = {
+    "it may come again in a moment": NO_LIMIT + returned(1) + returned(2) + "- wait 2 \n" + NO_MORE,
+    "it was rejected, and somebody else may have it": NO_LIMIT
+    + returned(1)
+    + returned(2)
+    + "@consume 1 q c no_ack \n"
+    + "- wait 11 \n"
+    + NO_MORE,
+    "what was removed is not all that limits it": NO_LIMIT.replace(
+        "- unrule p", '- rule o ^q$ {"delivery-limit":1} \n - unrule p'
+    )
+    + returned(1)
+    + returned(2)
+    + "- wait 11 \n"
+    + NO_MORE,
+    "nothing goes there by the policy that was removed": GRAVE
+    + PLAIN
+    + BURIES
+    + "- unrule p \n"
+    + REJECTED
+    + got(queue="d"),
+    "an argument says where it goes, though no policy does any more": GRAVE
+    + SAYS
+    + BURIES
+    + "- unrule p \n"
+    + REJECTED
+    + dead("e", "e"),
+    "another policy says where it goes": GRAVE
+    + PLAIN
+    + BURIES.replace("p ^q", "o ^q")
+    + TWO
+    + "- unrule p \n"
+    + REJECTED
+    + dead("d", "d"),
+    "messages that expire": NO_LIMIT.replace("- unrule p", '- rule o ^q$ {"message-ttl":100} \n - unrule p')
+    + returned(1)
+    + returned(2)
+    + "- wait 11 \n"
+    + NO_MORE,
+    "one of two policies says where it goes": GRAVE
+    + PLAIN
+    + BURIES
+    + '- rule o ^q$ {"message-ttl":3600000} \n'
+    + REJECTED
+    + dead("d", "d"),
+    "one of two policies names an alternate exchange": NOWHERE
+    + INSTEAD
+    + '- rule o ^x$ {"federation-upstream":"u"} apply_to=exchanges \n'
+    + STRAYS
+    + stray("d"),
+    "an alternate exchange by argument": NAMED + INSTEAD + "- unrule p \n" + STRAYS + stray("e"),
     "it is not heeded yet": by(BUSY, *ALL),
     "it may not be set yet": by(TWO.replace("} \n", "} pending \n"), *ALL),
     "it comes while messages are taken": PLAIN + sent(1, 2, 3, 4) + BUSY + got(*ALL),
