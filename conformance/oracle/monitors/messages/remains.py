@@ -247,7 +247,7 @@ def put_down(fact: Stopping, notes: Notes) -> None:
         if fate(queue) == KEPT and plain and name in fact.queues:
             line = remains.lines[name] = _line(fact.queues[name], remains, opened)
             line.levels = fact.queues[name].levels if fact.queues[name].kind == "classic" else 0
-            line.bare = emptied.bare(fact.queues[name])
+            line.bare = not heirs and emptied.bare(fact.queues[name])
             line.purged = set() if heirs else emptied.purged(fact.queues[name], remains.before)
     for table in (remains.asked, remains.tags, remains.settled, remains.transactions, remains.committing):
         table.clear()
