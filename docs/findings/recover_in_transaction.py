@@ -1,4 +1,4 @@
-"""TX-002, AUTO-006, ERR-012: what becomes of a settlement in a transaction, if the channel recovers meanwhile?
+"""TX-002, AUTO-006, ERR-012, MODE-005: what becomes of a settlement in a transaction whose channel recovers meanwhile?
 
     python recover_in_transaction.py amqp://guest:guest@localhost:5672/%2F ...
 
@@ -7,17 +7,24 @@ is closed. Both messages should be in the queue again, for neither has been ackn
 
 Then it acks the second one, or returns it, recovers and commits, by basic.get and with a running consumer. The commit
 is to be answered with commit-ok, and what was returned is to be in the queue.
+
+Then the queue has dead letters. The second message is nacked without requeue; the channel recovers or does not, and is
+closed after a commit or without one. Where nothing was committed both messages are to be in the queue, and else the
+second one among the dead letters.
 """
 
 from __future__ import annotations
 
 import itertools
+import time
 
 import wire
 
-QUEUE = "findings.recover_in_transaction"
+QUEUE, DEAD = "findings.recover_in_transaction", "findings.recover_in_transaction.dead"
 TX_SELECT, TX_SELECT_OK, TX_ROLLBACK, TX_ROLLBACK_OK = (90, 10), (90, 11), (90, 30), (90, 31)
 TX_COMMIT, TX_COMMIT_OK = (90, 20), (90, 21)
+DIES = 0.5
+"""Seconds in which a dead letter comes to its queue."""
 
 
 def left(url: str, *, recovers: bool, rolls_back: bool) -> list[str]:
@@ -74,12 +81,43 @@ def committed(url: str, settlement: bytes, *, consumes: bool) -> tuple[str, list
     return answer, _emptied(keeper)
 
 
+def rejected(url: str, *, recovers: bool, commits: bool) -> tuple[list[str], list[str]]:
+    """The messages in the queue in the end, and its dead letters."""
+    connection = wire.Connection(url)
+    connection.open(1)
+    connection.declare(1, DEAD, "classic")
+    connection.declare(1, QUEUE, "classic", x_dead_letter_exchange="", x_dead_letter_routing_key=DEAD)
+    connection.fill(1, QUEUE, ["m1", "m2"])
+    connection.open(2)
+    connection.send(wire.method(2, TX_SELECT))
+    connection.wait(TX_SELECT_OK)
+    for _ in range(2):
+        connection.take(2, QUEUE)
+    connection.send(wire.nack(2, 2, requeue=False))
+    if recovers:
+        connection.send(wire.recover(2))
+        connection.wait(wire.RECOVER_OK)
+    if commits:
+        connection.send(wire.method(2, TX_COMMIT))
+        connection.wait(TX_COMMIT_OK)
+    connection.send(wire.close(2))
+    connection.wait(wire.CHANNEL_CLOSE_OK)
+    time.sleep(DIES)
+    dead = _taken(connection, DEAD)
+    connection.delete(1, DEAD)
+    return _emptied(connection), dead
+
+
 def _emptied(connection: wire.Connection) -> list[str]:
-    found = iter(lambda: connection.take(1, QUEUE, no_ack=True), None)
-    bodies = sorted(body for body in found if body is not None)
+    bodies = _taken(connection, QUEUE)
     connection.delete(1, QUEUE)
     connection.end()
     return bodies
+
+
+def _taken(connection: wire.Connection, queue: str) -> list[str]:
+    found = iter(lambda: connection.take(1, queue, no_ack=True), None)
+    return sorted(body for body in found if body is not None)
 
 
 def main() -> None:
@@ -94,6 +132,11 @@ def main() -> None:
                 answer, bodies = committed(url, settlement, consumes=consumes)
                 which = "with a consumer" if consumes else "by basic.get"
                 print(f"  commit of {what}, {which}: {answer}; {', '.join(bodies) or 'nothing'}")
+        for commits, recovers in itertools.product((False, True), (False, True)):
+            there, dead = rejected(url, recovers=recovers, commits=commits)
+            how = f"{'commit' if commits else 'close alone'}, {'after a recover' if recovers else 'without one'}"
+            told = f"{', '.join(there) or 'nothing'}; dead letters: {', '.join(dead) or 'none'}"
+            print(f"  nack without requeue, {how}: {told}")
 
 
 if __name__ == "__main__":
