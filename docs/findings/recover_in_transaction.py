@@ -33,15 +33,7 @@ def left(url: str, *, recovers: bool, rolls_back: bool) -> list[str]:
     connection.open(1)
     connection.declare(1, QUEUE, "classic")
     connection.fill(1, QUEUE, ["m1", "m2"])
-    connection.open(2)
-    connection.send(wire.method(2, TX_SELECT))
-    connection.wait(TX_SELECT_OK)
-    for _ in range(2):
-        connection.take(2, QUEUE)
-    connection.send(wire.ack(2, 2))
-    if recovers:
-        connection.send(wire.recover(2))
-        connection.wait(wire.RECOVER_OK)
+    _settle_second(connection, wire.ack(2, 2), recovers=recovers)
     if rolls_back:
         connection.send(wire.method(2, TX_ROLLBACK))
         connection.wait(TX_ROLLBACK_OK)
@@ -88,15 +80,7 @@ def rejected(url: str, *, recovers: bool, commits: bool) -> tuple[list[str], lis
     connection.declare(1, DEAD, "classic")
     connection.declare(1, QUEUE, "classic", x_dead_letter_exchange="", x_dead_letter_routing_key=DEAD)
     connection.fill(1, QUEUE, ["m1", "m2"])
-    connection.open(2)
-    connection.send(wire.method(2, TX_SELECT))
-    connection.wait(TX_SELECT_OK)
-    for _ in range(2):
-        connection.take(2, QUEUE)
-    connection.send(wire.nack(2, 2, requeue=False))
-    if recovers:
-        connection.send(wire.recover(2))
-        connection.wait(wire.RECOVER_OK)
+    _settle_second(connection, wire.nack(2, 2, requeue=False), recovers=recovers)
     if commits:
         connection.send(wire.method(2, TX_COMMIT))
         connection.wait(TX_COMMIT_OK)
@@ -106,6 +90,19 @@ def rejected(url: str, *, recovers: bool, commits: bool) -> tuple[list[str], lis
     dead = _taken(connection, DEAD)
     connection.delete(1, DEAD)
     return _emptied(connection), dead
+
+
+def _settle_second(connection: wire.Connection, settlement: bytes, *, recovers: bool) -> None:
+    """Channel 2 becomes transactional, gets both messages, settles the second one, and recovers or does not."""
+    connection.open(2)
+    connection.send(wire.method(2, TX_SELECT))
+    connection.wait(TX_SELECT_OK)
+    for _ in range(2):
+        connection.take(2, QUEUE)
+    connection.send(settlement)
+    if recovers:
+        connection.send(wire.recover(2))
+        connection.wait(wire.RECOVER_OK)
 
 
 def _emptied(connection: wire.Connection) -> list[str]:
