@@ -13,7 +13,7 @@ from typing import Any
 from conformance.catalogue import profiles
 from conformance.catalogue.profiles import Profile
 from conformance.drive.drivers import calibrate
-from conformance.drive.drivers.errors import Unreachable
+from conformance.drive.drivers.errors import ConnectionLost, Unreachable
 from conformance.drive.drivers.raw import RawConnection, Target, Tuned
 from conformance.drive.drivers.sweep import hasty, unrecorded
 from conformance.drive.probing import offers, probes
@@ -86,7 +86,7 @@ def resolve(
 
 
 def _meet(target: Target, profile: Profile | None, name: str | None, restart: str | None = None) -> BrokerUnderTest:
-    target, connection = welcome(target)
+    target, connection = welcome(target, restart)
     try:
         properties = connection.server_properties
         match = profiles.chosen(profile, properties)
@@ -109,16 +109,20 @@ def _meet(target: Target, profile: Profile | None, name: str | None, restart: st
     )
 
 
-def welcome(target: Target) -> tuple[Target, RawConnection]:
-    """A connection, and how it came about: by what a client usually says of itself, else by the least, else with
-    heartbeats, then once more. One failure is no verdict on a broker; the first tells why. Raises Unreachable."""
+def welcome(target: Target, restart: str | None = None) -> tuple[Target, RawConnection]:
+    """A connection that opens a channel, and how it came about: by what a client usually says of itself, else by the
+    least, else with heartbeats, then once more. One failure is no verdict on a broker; the first tells why. A broker
+    that ends over a login is brought back by `restart`, and then met with heartbeats.
+
+    Raises Unreachable, or BadRestart.
+    """
     first: Unreachable | None = None
-    for attempt in (target, replace(target, terse=True), target.beating(target.heartbeat or HEARTBEAT), target):
+    for attempt in (target, replace(target, terse=True), _beating(target), target):
         try:
-            return attempt, unrecorded(attempt)
+            return attempt, _enter(attempt)
         except Unreachable as unreachable:
             if first is not None and unreachable.layer in ("tcp", "header"):
-                raise _fell(target) from unreachable
+                return _enter_again(target, restart, unreachable)
             first = first or unreachable
             if unreachable.layer in ("tcp", "tls", "header"):
                 break
@@ -126,16 +130,39 @@ def welcome(target: Target) -> tuple[Target, RawConnection]:
     raise first
 
 
-def _fell(target: Target) -> Unreachable:
+def _enter(target: Target) -> RawConnection:
+    """Logs in, and opens and closes a channel: a broker may end over what was agreed when all of it was said."""
+    connection = unrecorded(target)
+    try:
+        calibrate.round_of(connection)
+    except ConnectionLost:
+        connection.abort()
+    if not connection.alive:
+        raise Unreachable(
+            "login",
+            f"{target.address} accepts the login and then ends the connection while a channel is opened. See the "
+            "broker's log for the reason.",
+        )
+    return connection
+
+
+def _beating(target: Target) -> Target:
+    return target.beating(target.heartbeat or HEARTBEAT)
+
+
+def _enter_again(target: Target, restart: str | None, gone: Unreachable) -> tuple[Target, RawConnection]:
     """The broker is gone since somebody logged in."""
+    if restart is not None:
+        Pulse(hasty(_beating(target), calibrate.FLOOR), calibrate.FLOOR, restart).revive()
+        return _beating(target), _enter(_beating(target))
     beats = (
         "" if target.heartbeat else f" If it wants heartbeats of its clients, add ?heartbeat={HEARTBEAT} to the URL."
     )
-    return Unreachable(
+    raise Unreachable(
         "tcp",
         f"{target.address} answers nobody since a client logged in, whose connection it ended. See the "
         f"broker's log for the reason, and start it again.{beats}",
-    )
+    ) from gone
 
 
 def introduced(properties: Mapping[str, Any], target: Target) -> str:

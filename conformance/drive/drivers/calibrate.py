@@ -24,9 +24,9 @@ MOST = 15.0
 
 def round_trip(connection: RawConnection) -> float:
     """Seconds that one exchange takes at the 99th percentile."""
-    rounds = [_round(connection)]
+    rounds = [round_of(connection)]
     while len(rounds) < ROUNDS and sum(rounds) < ALTOGETHER and connection.alive:
-        rounds.append(_round(connection))
+        rounds.append(round_of(connection))
     return sorted(rounds)[int(len(rounds) * 0.99)]
 
 
@@ -35,7 +35,8 @@ def deadline(connection: RawConnection, slack: float) -> float:
     return min(max(FLOOR, FACTOR * round_trip(connection)), MOST) * slack
 
 
-def _round(connection: RawConnection) -> float:
+def round_of(connection: RawConnection) -> float:
+    """Seconds that one exchange takes. Raises ConnectionLost."""
     begin = time.monotonic()
     connection.send(m.ChannelOpen(1), m.ChannelClose(1, 200, "done", 0, 0))
     while connection.alive and time.monotonic() - begin < PATIENCE:

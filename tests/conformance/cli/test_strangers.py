@@ -83,6 +83,59 @@ def test_a_broker_that_ends_over_a_login(wants_heartbeats: ReferenceBroker, caps
     assert "?heartbeat=60" in said
 
 
+class Ends:
+    """A broker that lets in a client without heartbeats, ends over it, and greets nobody until it is restarted."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark, self.ended = mark, False
+
+    def greet(self, connection: Connection, data: bytes) -> bytes:
+        if self.mark.exists():
+            self.mark.unlink()
+            self.ended = False
+        if self.ended:
+            connection.finish()
+            return b""
+        return _GREET(connection, data)
+
+    def enter(self, connection: Connection, method: m.ConnectionOpen) -> None:
+        _ENTER(connection, method)
+        if not connection.heartbeat:
+            self.ended = True
+            connection.finish()
+
+
+_GREET, _ENTER = Connection.greet, Connection.enter
+
+
+@pytest.fixture
+def dies_without_heartbeats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[ReferenceBroker, Path]]:
+    made = Ends(tmp_path / "restarted")
+    monkeypatch.setattr(Connection, "greet", lambda self, data: made.greet(self, data))
+    monkeypatch.setattr(Connection, "enter", lambda self, method: made.enter(self, method))
+    with ReferenceBroker(product="Stranger", version="1") as broker:
+        yield broker, made.mark
+
+
+def test_a_broker_that_dies_without_heartbeats(
+    dies_without_heartbeats: tuple[ReferenceBroker, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    broker, _ = dies_without_heartbeats
+    assert main(["run", broker.url, *QUICK, "--rules", "TAG-001"]) == 3
+    said = " ".join(" ".join(capsys.readouterr()).split())
+    assert "answers nobody since a client logged in" in said
+    assert "?heartbeat=60" in said
+
+
+def test_a_broker_that_dies_without_heartbeats_and_is_restarted(
+    dies_without_heartbeats: tuple[ReferenceBroker, Path], tmp_path: Path
+) -> None:
+    broker, mark = dies_without_heartbeats
+    restart = f"touch {shlex.quote(str(mark))}"
+    report = str(tmp_path / "out")
+    assert main(["run", broker.url, *QUICK, "--rules", "TAG-001", "--restart", restart, "--report", report]) == 0
+
+
 class Wedge:
     """A broker that answers no queue.declare once a queue was deleted that had a consumer; until it is restarted."""
 
