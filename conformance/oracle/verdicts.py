@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -55,7 +55,7 @@ class Finding:
     """One contradiction: rule, where, what was allowed, what was observed, and the events that prove it.
 
     `certain=False` makes the verdict inconclusive instead of broken: the text or a race explains it, too. `unless` are
-    rules that would explain it as well: where any of them is certainly broken on the same broker, this is not certain.
+    rules that would explain it as well: see `explaining`.
     """
 
     rule: str
@@ -90,6 +90,26 @@ class Judgement:
             self.doubts.setdefault(rule, Counter()).update(reasons)
         for rule, seen in other.reports.items():
             self.reports.setdefault(rule, Counter()).update(seen)
+
+
+def explaining(
+    found: Mapping[str, Iterable[tuple[bool, Collection[str]]]], exercised: Mapping[str, int]
+) -> frozenset[str]:
+    """The rules whose breach explains what others seem to break.
+
+    A rule is one of them if it is broken and no other rule explains that, or if it is suspected and was not seen to be
+    kept once. `found`: by rule, whether a finding is certain, and its `unless`.
+    """
+    proven = {rule for rule, kinds in found.items() if any(certain and not unless for certain, unless in kinds)}
+    suspected = {
+        rule for rule, kinds in found.items() if not exercised.get(rule) and not all(certain for certain, _ in kinds)
+    }
+    return frozenset(proven | suspected)
+
+
+def stands(*, certain: bool, unless: Iterable[str], explained_by: Collection[str]) -> bool:
+    """Is such a finding certain, where these rules explain what others seem to break?"""
+    return certain and not any(rule in explained_by for rule in unless)
 
 
 def verdict_of(

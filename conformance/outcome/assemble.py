@@ -17,7 +17,7 @@ from conformance.catalogue import deviations, sets
 from conformance.catalogue.profiles import CHOICES
 from conformance.catalogue.rules import CATALOGUE, Rule, circumstances
 from conformance.history.stopwatch import curves
-from conformance.oracle.verdicts import Verdict, verdict_of
+from conformance.oracle.verdicts import Verdict, explaining, stands, verdict_of
 from conformance.outcome import failing, gate, reach
 from conformance.outcome.gate import Known
 from conformance.outcome.incidents import merged
@@ -122,21 +122,21 @@ def _names(troubles: Iterable[Trouble], kind: str) -> list[str]:
     return [f"{trouble.scene}[{trouble.queue_type}]" for trouble in troubles if trouble.kind == kind]
 
 
-def _weighed(witnesses: Mapping[str, Sequence[Seen]], known: Known) -> dict[str, list[Seen]]:
+def _weighed(
+    witnesses: Mapping[str, Sequence[Seen]], known: Known, exercised: Mapping[str, int]
+) -> dict[str, list[Seen]]:
     """Findings that another broken rule explains as well are not certain. What is known to be broken explains nothing:
     its consequences are known, too."""
-    proven = {
-        rule
+    unknown = {
+        rule: [(one.finding.certain, one.finding.unless) for entry, one in seen if _excuse(known, entry, one) is None]
         for rule, seen in witnesses.items()
-        if any(
-            one.finding.certain and not one.finding.unless and _excuse(known, entry, one) is None for entry, one in seen
-        )
     }
+    causes = explaining(unknown, exercised)
 
     def weigh(witness: Witness) -> Witness:
         finding = witness.finding
-        doubted = finding.certain and not proven.isdisjoint(finding.unless)
-        return replace(witness, finding=replace(finding, certain=False)) if doubted else witness
+        certain = stands(certain=finding.certain, unless=finding.unless, explained_by=causes)
+        return replace(witness, finding=replace(finding, certain=certain)) if certain != finding.certain else witness
 
     return {rule: [(entry, weigh(witness)) for entry, witness in seen] for rule, seen in witnesses.items()}
 
@@ -163,7 +163,7 @@ class _Scope:
         self._exercised, self._reports = ledger.exercised(), ledger.reports()
         self._unreached = ledger.unreached()
         self._lacking = {rule: entry.lacking for entry in ledger.entries if entry.lacking for rule in entry.rules}
-        self._witnesses = _weighed(failing.weakened(ledger.entries, ledger.witnesses()), frame.known)
+        self._witnesses = _weighed(failing.weakened(ledger.entries, ledger.witnesses()), frame.known, self._exercised)
         asked = frame.selection
         self._selected = {rule.id for rule in sets.select(asked.set, asked.rules, asked.level)}
         self._targets = ledger.targets() if frame.complete else None

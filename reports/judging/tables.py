@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from conformance.catalogue import profiles, rules
 from conformance.catalogue.rules import Rule
-from conformance.oracle.verdicts import Finding, Verdict, verdict_of, why_not
+from conformance.oracle.verdicts import Finding, Verdict, explaining, stands, verdict_of, why_not
 from reports.judging.gold import DOUBT, EXERCISED, FINDING
 
 
@@ -79,11 +79,11 @@ def of_run(
     """The verdicts on all rules. `known`: those that are broken as it is known of this broker. They deviate."""
     offered = offer(header)
     rows = []
-    proven = {rule for rule, seen in counts.items() if Counted(FINDING, certain=True) in seen}.difference(known)
+    causes = _explaining(counts, known)
     for rule in rules.CATALOGUE.values():
         seen = counts.get(rule.id, {})
         exercised = seen.get(Counted(EXERCISED), 0)
-        found = [(_is_proof(kind, proven), times) for kind, times in seen.items() if kind.what == FINDING]
+        found = [(_is_proof(kind, causes), times) for kind, times in seen.items() if kind.what == FINDING]
         certain, doubtful = (sum(times for proof, times in found if proof is wanted) for wanted in (True, False))
         reasons = {str(kind.why): times for kind, times in seen.items() if kind.what == DOUBT}
         verdict = _verdict(rule, certain, doubtful, exercised, offered.includes(rule), bool(reasons))
@@ -106,9 +106,19 @@ def of_run(
     return rows
 
 
-def _is_proof(kind: Counted, proven: Collection[str]) -> bool:
+def _explaining(counts: Mapping[str, Counts], known: Collection[str]) -> frozenset[str]:
+    """The rules whose breach explains what others seem to break; what is known to be broken explains nothing."""
+    found = {
+        rule: [(bool(kind.certain), kind.unless) for kind in seen if kind.what == FINDING]
+        for rule, seen in counts.items()
+        if rule not in known
+    }
+    return explaining(found, {rule: seen.get(Counted(EXERCISED), 0) for rule, seen in counts.items()})
+
+
+def _is_proof(kind: Counted, causes: Collection[str]) -> bool:
     """Are findings of this kind certain, though other rules are broken as well?"""
-    return bool(kind.certain) and not any(rule in proven for rule in kind.unless)
+    return stands(certain=bool(kind.certain), unless=kind.unless, explained_by=causes)
 
 
 def _verdict(rule: Rule, certain: int, doubtful: int, exercised: int, offered: bool, unknown: bool) -> Verdict:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from conformance.catalogue.profiles import load
@@ -19,8 +21,8 @@ def found(rule: str, *, certain: bool = True, unless: tuple[str, ...] = ()) -> F
     return Finding(rule, "h1", 5, "one thing", "another", (5,), certain, (), unless)
 
 
-def verdicts(*findings: Finding, known: tuple[str, ...] = ()) -> dict[str, VerdictRow]:
-    gold = list(rows_of("r1", "h1", Judgement(list(findings))))
+def verdicts(*findings: Finding, known: tuple[str, ...] = (), exercised: tuple[str, ...] = ()) -> dict[str, VerdictRow]:
+    gold = list(rows_of("r1", "h1", Judgement(list(findings), Counter(exercised))))
     run = JudgedRun("r1", {}, HEADER | {"profile": load("documented").name}, {}, {}, gold)
     return {row.rule: row for row in run.table(known)}
 
@@ -38,11 +40,17 @@ def test_one_finding_that_nothing_explains_breaks_its_rule() -> None:
 
 @pytest.mark.parametrize(
     "other",
-    [(), (found("ACK-003"),), (found(PROOF, certain=False),), (found(PROOF, unless=("ACK-003",)),)],
-    ids=["no other", "another rule", "in doubt", "explained itself"],
+    [(), (found("ACK-003"),), (found(PROOF, unless=("ACK-003",)),)],
+    ids=["no other", "another rule", "explained itself"],
 )
 def test_what_is_not_proven_explains_nothing(other: tuple[Finding, ...]) -> None:
     assert verdicts(found(KEPT, unless=(PROOF,)), *other)[KEPT].verdict == "broken"
+
+
+@pytest.mark.parametrize(("kept", "verdict"), [((PROOF,), "broken"), ((), "inconclusive")], ids=["seen", "not seen"])
+def test_a_suspected_rule_explains_until_it_was_seen_to_be_kept(kept: tuple[str, ...], verdict: str) -> None:
+    suspicion = found(PROOF, certain=False)
+    assert verdicts(found(KEPT, unless=(PROOF,)), suspicion, exercised=kept)[KEPT].verdict == verdict
 
 
 def test_what_is_known_to_be_broken_deviates_and_explains_nothing() -> None:

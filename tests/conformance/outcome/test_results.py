@@ -103,9 +103,11 @@ def test_what_another_broken_rule_explains_is_not_certain() -> None:
     doubtful = entry("a", witnesses=(Witness(replace(finding("ACK-001"), unless=("AUTO-004",))),))
     proof = entry("b", witnesses=(Witness(finding("AUTO-004")),))
     hint = entry("b", witnesses=(Witness(finding("AUTO-004", certain=False)),))
+    kept = entry("c", exercised={"AUTO-004": 1})
     circle = entry("b", witnesses=(Witness(replace(finding("AUTO-004"), unless=("ACK-001",))),))
     assert verdicts(build(ledger(doubtful), FRAME))["ACK-001"] == "broken"
-    assert verdicts(build(ledger(doubtful, hint), FRAME))["ACK-001"] == "broken"
+    assert verdicts(build(ledger(doubtful, hint, kept), FRAME))["ACK-001"] == "broken"
+    assert verdicts(build(ledger(doubtful, hint), FRAME))["ACK-001"] == "inconclusive", "suspected, never seen to hold"
     assert verdicts(build(ledger(doubtful, circle), FRAME))["ACK-001"] == "broken"
     both = verdicts(build(ledger(doubtful, proof), FRAME))
     assert (both["ACK-001"], both["AUTO-004"]) == ("inconclusive", "broken")
