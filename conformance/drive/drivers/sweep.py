@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 
+from codec import Method
 from codec import methods as m
 from conformance.drive.drivers.raw import ConnectionLost, RawConnection, Target, Unreachable, open_connection
 from conformance.history.recorder import Recorder
@@ -16,9 +17,10 @@ from conformance.history.recorder import Recorder
 PATIENCE = 3
 """All deletions together may take this many deadlines."""
 OFTEN, BRIEFLY = 3, 0.3
-"""So many closes in a row that had no answer, and the seconds that the next ones are waited for."""
-_IN_VAIN: Counter[tuple[str, int]] = Counter()
-"""Closes in a row that had no answer, by host and port."""
+"""So many requests of one kind in a row that had no answer, and the seconds that the next ones are waited for."""
+ANSWERS = ("queue.delete-ok", "exchange.delete-ok", "channel.close")
+_IN_VAIN: Counter[tuple[str, int, str]] = Counter()
+"""Requests in a row that had no answer, by host, port and method."""
 
 
 def unrecorded(target: Target) -> RawConnection:
@@ -44,21 +46,35 @@ def sweep(target: Target, queues: Iterable[str], exchanges: Iterable[str], deadl
             for number, delete in enumerate(chain(*deletes), 1):
                 delete.channel = number
                 connection.send(m.ChannelOpen(number), delete)
-                _await(connection, number, min(deadline, until - time.monotonic()))
+                _await(connection, delete, min(deadline, until - time.monotonic()))
         finally:
             part(connection, max(0.0, min(deadline, until - time.monotonic())))
 
 
 def part(connection: RawConnection, seconds: float) -> None:
-    """Closes an unrecorded connection. Its broker is not waited for again and again if it never answers that."""
-    broker = connection.target.host, connection.target.port
-    connection.close(min(seconds, BRIEFLY) if _IN_VAIN[broker] >= OFTEN else seconds)
-    _IN_VAIN[broker] = 0 if connection.agreed else _IN_VAIN[broker] + 1
+    """Closes an unrecorded connection."""
+    with _learning(connection, "connection.close", seconds) as (patience, answers):
+        connection.close(patience)
+        answers.append(connection.agreed)
 
 
-def _await(connection: RawConnection, channel: int, deadline: float) -> None:
-    until = time.monotonic() + deadline
-    while connection.alive and time.monotonic() < until:
-        for event in connection.receive(max(until - time.monotonic(), 0)):
-            if event.channel == channel and event.method in ("queue.delete-ok", "exchange.delete-ok", "channel.close"):
-                return
+@contextlib.contextmanager
+def _learning(connection: RawConnection, method: str, seconds: float) -> Iterator[tuple[float, list[bool]]]:
+    """How long to wait for the answer, which goes into the list. A broker is not waited for again and again if it never
+    answers this method."""
+    kind, answers = (connection.target.host, connection.target.port, method), list[bool]()
+    patience = min(seconds, BRIEFLY) if _IN_VAIN[kind] >= OFTEN else seconds
+    yield patience, answers
+    if any(answers):
+        del _IN_VAIN[kind]
+    elif patience >= BRIEFLY:
+        _IN_VAIN[kind] += 1
+
+
+def _await(connection: RawConnection, delete: Method, deadline: float) -> None:
+    with _learning(connection, delete.NAME, deadline) as (patience, answers):
+        until = time.monotonic() + patience
+        while connection.alive and not answers and time.monotonic() < until:
+            for event in connection.receive(max(until - time.monotonic(), 0)):
+                if event.channel == delete.channel and event.method in ANSWERS:
+                    answers.append(True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +20,16 @@ BROKER = "127.0.0.1", 1
 @pytest.fixture(autouse=True)
 def nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweep, "_IN_VAIN", Counter())
+
+
+def forgetful(peer: Any) -> None:
+    """Opens every channel, and answers no deletion."""
+    peer.welcome()
+    while True:
+        try:
+            peer.send(sweep.m.ChannelOpenOk(peer.expect(sweep.m.ChannelOpen).channel))
+        except AssertionError:
+            return
 
 
 def connected(serve: Serve, *, agrees: bool) -> RawConnection:
@@ -61,3 +72,23 @@ def test_a_close_that_is_never_answered_is_soon_waited_for_briefly(
 
 def test_one_answer_and_there_is_patience_again(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     assert waits(monkeypatch, serve, False, False, False, True, False) == [5.0] * 3 + [sweep.BRIEFLY, 5.0]
+
+
+def test_a_deletion_that_is_never_answered_is_soon_waited_for_briefly(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep, "BRIEFLY", 0.05)
+    first, then = serve(forgetful), serve(forgetful)
+    sweep.sweep(first, [], ["e1", "e2"], 1.0)
+    assert sweep._IN_VAIN[first.host, first.port, "exchange.delete"] == 2
+    for method in ("exchange.delete", "connection.close"):
+        sweep._IN_VAIN[then.host, then.port, method] = sweep.OFTEN
+    begin = time.monotonic()
+    sweep.sweep(then, [], [f"e{number}" for number in range(20)], 1.0)
+    assert 20 * sweep.BRIEFLY <= time.monotonic() - begin < 2.0, "none of them takes its second"
+
+
+def test_no_time_is_no_answer_that_was_missed(serve: Serve) -> None:
+    target = serve(forgetful)
+    sweep.sweep(target, [], ["e1"], 0.01)
+    assert not sweep._IN_VAIN
