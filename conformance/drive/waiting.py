@@ -128,10 +128,11 @@ class Waiter:
         return self.read(timeout)
 
     def settles(self, done: Callable[[], bool], deadline: float | None = None) -> bool:
-        """Reads until `done`; False when nothing came for a whole deadline, or when no connection is left."""
+        """Reads until `done`; False when nothing came for a whole deadline, or when no connection is left. What is owed
+        when it has become quiet decides how long that is."""
         usual = deadline is None
         if deadline is None:
-            deadline = self.guard.patience.allow(_kinds(self.judge.owed()), self.deadline)
+            deadline = self.deadline
         else:
             self._lasts += deadline
         begin = last = time.monotonic()
@@ -149,8 +150,9 @@ class Waiter:
                 last, self.vain, owed = time.monotonic(), 0.0, ()
             elif over:
                 return done()
-            else:
-                owed = owed or self.judge.owed()
+            elif not owed:
+                owed = self.judge.owed()
+                deadline = self.guard.patience.allow(_kinds(owed), self.deadline) if usual else deadline
 
     def quiesce(self, deadline: float | None = None) -> bool:
         """Reads until nothing is owed. False, and a DEADLINE event, when something stays owed for the deadline."""

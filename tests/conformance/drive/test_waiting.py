@@ -17,6 +17,7 @@ from conformance.drive import ending, waiting
 from conformance.drive.around import Around
 from conformance.drive.drivers.raw import Target
 from conformance.drive.guard import Guard
+from conformance.drive.patience import SURE
 from conformance.drive.pulse import Pulse
 from conformance.drive.stage import Endless, Stage
 from conformance.drive.waiting import BrokenDown
@@ -167,6 +168,22 @@ def test_a_silence_that_is_owed_something_becomes_an_event(stage: Stage) -> None
     assert stage.events[-1].kind == events.DEADLINE
     assert stage.events[-1].args["for"] == "replies"
     assert channel.state == "open"
+
+
+def test_patience_is_of_what_is_still_owed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer that comes is no reason to wait at length for one that never does."""
+    monkeypatch.setitem(HANDLERS, m.ChannelFlow, lambda channel, method: None)
+    with ReferenceBroker() as broker:
+        stage = stage_on(broker.url)
+        silent, answered = stage.channel(), stage.channel()
+        for _ in range(SURE):
+            stage.guard.patience.in_vain(["reply: the answer to channel.flow"])
+        silent.flow()
+        answered.close()
+        assert not stage.quiesce()
+        assert answered.state == "closed"
+        assert stage.events[-1].args["waited_ms"] < stage.waiter.deadline * 1000 / 2
+        stage.cleanup()
 
 
 def test_a_connection_that_lives_on_becomes_an_event(stage: Stage) -> None:
