@@ -34,6 +34,8 @@ from conformance.oracle.verdicts import SILENT_END
 
 DECLARE = "queue.declare"
 """A broker may have no room for more, and say so by 403 or in words: then only claims about rights are contradicted."""
+OF_ROUTES = frozenset({312, 313})
+"""NO_ROUTE and NO_CONSUMERS."""
 LIMIT = re.compile(r"\blimit\b.*\b(reached|exceeded)\b|\b(reached|exceeded)\b.*\b(limit|quota)\b", re.IGNORECASE)
 """In these words brokers say that an operator has set a limit, so that there is no room; the code does not matter."""
 RIGHTS = "AUTH"
@@ -132,7 +134,9 @@ def connection_lost_over_a_mistake(fact: ConnectionFailed, notes: Notes) -> None
 
 def is_over(fact: ConnectionFailed, *sent: int) -> bool:
     """Does the close name no method, or is there no close, while the broker has nothing else to do than what was sent
-    there?"""
+    there? A code that speaks of a route speaks of a publish."""
+    if fact.event.args.get("reply_code") in OF_ROUTES:
+        return False
     channels = fact.connection.channels.values()
     pending = [one.seq for channel in channels for one in channel.pending()]
     if not set(pending) <= set(sent) or any(one.unconfirmed or one.unproven for one in channels):

@@ -368,8 +368,10 @@ def suffers_for_another(fact: ConnectionFailed, notes: Notes) -> None:
 
 
 def _idle(fact: ConnectionFailed) -> bool:
-    """Was everything answered that was asked on this connection?"""
+    """Was everything answered that was asked on this connection, and was nothing of it a mistake?"""
     connection = fact.connection
-    busy = any(one.pending() or one.unproven or one.publishing for one in connection.channels.values())
+    channels = connection.channels.values()
+    busy = any(one.pending() or one.unproven or one.publishing for one in channels)
+    mistaken = any(one.method_error is not None and not one.close_seen for one in channels)
     leaving = connection.closing or connection.handshake.awaited
-    return not (busy or leaving or connection.heartbeat or fact.failing)
+    return not (busy or mistaken or leaving or connection.heartbeat or fact.failing)

@@ -79,3 +79,22 @@ def test_what_is_rejected_comes_back(play) -> None:
     stocked, cancelled = "@queue q \n @stock q m1 \n @consume 1 q c1 \n", "1 > cancel c1 \n 1 < cancel-ok c1 \n"
     assert told(play(stocked + REFUSED.format(cancelled))) == {"ACK-016": ("MODE-005",)}
     assert told(play(stocked + REFUSED.format(""))) == {"MODE-005": (), "ACK-012": ()}
+
+
+TWICE = "d:1 > open \n d:1 < open-ok \n d:1 > open \n d:0 < kicked 504 20 10 open \n "
+GONE = "@queue q \n 90 > delete q \n 90 < delete-ok \n @open 1 \n "
+
+
+def test_a_get_from_a_missing_queue_costs_the_connection(play) -> None:
+    """CONN-014: another connection has failed before, but this one is lost over its own mistake."""
+    over_a_get = "1 > get q \n 0 < kicked 404 60 70 NOT_FOUND"
+    assert set(told(play(TWICE + GONE + over_a_get))) == {"GET-001", "ERR-004"}
+    assert set(told(play(TWICE + GONE + "0 < kicked 504 20 10 open"))) == {"CONN-014"}
+
+
+def test_a_mandatory_publish_without_a_route_costs_the_connection(play) -> None:
+    """BIND-008: by 312 the broker complains of a publish in a transaction, and names no method."""
+    setup = "@queue q \n @exchange x \n @open 1 \n @open 2 \n 2 > select \n 2 < select-ok \n "
+    publish, bind = "2 > publish - m1 exchange=x key=gone mandatory \n ", "1 > bind q x key \n "
+    assert told(play(setup + publish + bind + "0 < kicked 312 0 0 NO_ROUTE")) == {}
+    assert set(told(play(setup + bind + "0 < kicked 541 0 0 INTERNAL_ERROR"))) >= {"BIND-008"}
