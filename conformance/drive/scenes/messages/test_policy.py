@@ -108,6 +108,12 @@ class PolicyTrial:
             if self.stage.get(self.taker, self.queue, no_ack=True) is None:
                 break
 
+    def octets(self, size: int, count: int) -> None:
+        """So many of this size come to the empty queue, and are taken again."""
+        self.publisher.publish(self.queue, count, body=bytes(size))
+        self.stage.confirmed(self.publisher)
+        self.empty()
+
     def keeps(self, *counts: int) -> None:
         """So many come to the empty queue, and are taken again."""
         for count in counts:
@@ -250,24 +256,6 @@ def test_messages_wait_when_it_changes(stage: Stage, before: int, after: int) ->
         trial.fill(2)
     trial.empty()
     trial.keeps(8)
-
-
-@rule("POLICY-009", queue_types=CLASSIC)
-def test_it_is_removed(stage: Stage) -> None:
-    """While messages wait, and what was dropped is gone. Or it is there, and for other queues from now on."""
-    trial, name = PolicyTrial(stage, stage.queue()), fresh(stage)
-    for removed in (True, False):
-        put(stage, only(trial.queue), {MOST: 3}, name)
-        heeded(stage)
-        trial.fill(5)
-        if removed:
-            stage.around.unrule(stage, name)
-        else:
-            put(stage, only(fresh(stage)), {MOST: 3}, name)
-        heeded(stage)
-        trial.fill(5)
-        trial.empty()
-        trial.keeps(8)
 
 
 @rule("POLICY-010", queue_types=CLASSIC)

@@ -217,7 +217,8 @@ def test_behind_one_that_lives(stage: Stage) -> None:
 @rule("TTL-007")
 @pytest.mark.parametrize("how", ["reject", "nack"])
 def test_given_back(stage: Stage, how: str) -> None:
-    """Before its time is over, and after it; by its own time and that of its queue, which may have priorities."""
+    """Before its time is over, and after it; by its own time and that of its queue, which may have priorities. And by a
+    consumer that waited for it, after all its time, which may be none."""
     if not _expires(stage):
         return
     channel, queues = confirming(stage), [stage.queue(), stage.queue({TTL: SHORT})]
@@ -237,6 +238,25 @@ def test_given_back(stage: Stage, how: str) -> None:
     _give_back(holder, how, outstanding(holder, len(queues)))
     stage.barrier(holder)
     _look(stage, *queues, gets=3)
+    _from_a_consumer(stage, channel, how)
+
+
+def _from_a_consumer(stage: Stage, publisher: Channel, how: str) -> None:
+    """What goes straight to one that waits."""
+    taker, own, timed, none = stage.channel(), stage.queue(), stage.queue({TTL: SHORT}), stage.queue({TTL: 0})
+    for queue in (own, timed, none):
+        taker.consume(queue)
+        stage.quiesce()
+    _mortal(publisher, own, SHORT)
+    publisher.publish(timed)
+    publisher.publish(none)
+    stage.confirmed(publisher)
+    wait(stage, OVER)
+    _give_back(taker, how, taker.unacked)
+    stage.barrier(taker)
+    taker.close()
+    stage.quiesce()
+    _look(stage, own, timed, none)
 
 
 def _give_back(channel: Channel, how: str, tags: Sequence[int]) -> None:
@@ -246,13 +266,18 @@ def _give_back(channel: Channel, how: str, tags: Sequence[int]) -> None:
 
 @rule("TTL-008")
 def test_no_time_at_all(stage: Stage) -> None:
-    """Where a consumer waits, between messages that live; where one has no room; and where there is none."""
+    """Where a consumer waits, between messages that live; where one has no room; and where there is none. A queue may
+    say so of all its messages."""
     if not _expires(stage):
         return
-    channel, waited, alone = confirming(stage), stage.queue(), stage.queue()
+    channel, waited, alone, timed = confirming(stage), stage.queue(), stage.queue(), stage.queue({TTL: 0})
     consumer = stage.channel()
-    consumer.consume(waited, no_ack=True)
-    stage.quiesce()
+    for queue in (waited, timed):
+        consumer.consume(queue, no_ack=True)
+        stage.quiesce()
+    for _ in "12":
+        channel.publish(timed)
+        stage.confirmed(channel)
     for times in ((), (0,), (), (0,), ()):
         if times:
             _mortal(channel, waited, *times)
@@ -285,8 +310,9 @@ def test_an_expiration_that_is_none(stage: Stage, text: str) -> None:
 
 @rule("TTL-010", queue_types=("classic",))
 def test_nobody_uses_it(stage: Stage) -> None:
-    """An empty one, one with a message, and one whose message is out; one whose consumer was cancelled, and one whose
-    consumer went with its channel; and one to which messages come all the time."""
+    """An empty one, one with a message, and one whose message is out; one whose consumer was cancelled, one whose
+    consumer went with its channel, and one whose consumer went with its connection; and one to which messages come all
+    the time."""
     channel = confirming(stage)
     for filled in (False, True):
         queue = stage.queue({"x-expires": LEASE})
@@ -297,11 +323,14 @@ def test_nobody_uses_it(stage: Stage) -> None:
     channel.publish(out)
     stage.confirmed(channel)
     stage.get(stage.channel(), out)
-    for closed in (False, True):
-        consumer = stage.channel()
+    for way in ("cancel", "channel", "connection"):
+        consumer = stage.channel(connection=stage.connect("leaving") if way == "connection" else None)
         tag = consumer.consume(stage.queue({"x-expires": LEASE}))
         stage.quiesce()
-        consumer.close() if closed else consumer.cancel(tag)
+        if way == "connection":
+            consumer.connection.close(stage.deadline)
+        else:
+            consumer.close() if way == "channel" else consumer.cancel(tag)
         stage.quiesce()
     fed = stage.queue({"x-expires": LEASE})
     queues = [fed, *(one for one in stage.belongings.queues if one != fed)]
