@@ -18,7 +18,7 @@ def test_over_more_exchanges(stage: Stage, kind: str) -> None:
     """Two queues are bound to it, and a second exchange: there a key of its own matches, or else that has an alternate.
     Another exchange has nothing but an alternate. And one leads back to the queue where they have died, and beyond."""
     red = {"x-match": "all", "ink": "red"} if kind == "headers" else {}
-    graves = [stage.queue() for _ in "123456"]
+    graves, (home, beyond) = [stage.queue() for _ in "123456"], _round(stage)
     known, last, spare = graves[0], stage.exchange(graves[1]), stage.exchange(graves[2])
     second = stage.exchange(known, kind="direct", key="known", arguments={"alternate-exchange": last})
     first, bare = stage.exchange(kind=kind), stage.exchange(kind="direct", arguments={"alternate-exchange": spare})
@@ -30,27 +30,21 @@ def test_over_more_exchanges(stage: Stage, kind: str) -> None:
     stage.quiesce()
     dying = [stage.queue(one) for one in ({EXCHANGE: first}, {EXCHANGE: first, KEY: "known"}, {EXCHANGE: bare})]
     publisher = confirming(stage)
-    for queue in dying:
+    for queue in (home, *dying):
         publisher.publish(queue, 2, properties={"headers": values.table({"ink": "red"})})
         stage.confirmed(publisher)
         for tag in stage.fetch(channel, queue, 2):
             channel.reject(tag, requeue=False)
         stage.barrier(channel)
-    home, beyond = _and_back(stage)
     wait(stage, ARRIVED)
     look(stage, *graves, gets=5)
     look(stage, home, beyond)
 
 
-def _and_back(stage: Stage) -> tuple[str, str]:
-    """A queue in which a message is rejected, whose dead letters come to it again, and to another."""
-    beyond, holder, publisher = stage.queue(), stage.channel(), confirming(stage)
+def _round(stage: Stage) -> tuple[str, str]:
+    """A queue whose dead letters come to it again, and to another queue."""
+    beyond = stage.queue()
     exchange = stage.exchange(beyond)
     home = stage.queue({EXCHANGE: exchange})
     stage.bind(home, exchange)
-    publisher.publish(home)
-    stage.confirmed(publisher)
-    for tag in stage.fetch(holder, home):
-        holder.reject(tag, requeue=False)
-    stage.barrier(holder)
     return home, beyond

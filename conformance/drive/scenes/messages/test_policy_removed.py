@@ -6,7 +6,9 @@ from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.messages.test_policy import CLASSIC, MOST, PolicyTrial, fresh, heeded, only, put
 from conformance.drive.stage import Stage
 
-OCTETS, ROOM, LESS = "max-length-bytes", 400, 100
+OCTETS = "max-length-bytes"
+LARGE = 20_000
+"""Octets of a message, so many that it makes no difference what a broker counts beside them."""
 
 
 @rule("POLICY-009", queue_types=CLASSIC)
@@ -31,11 +33,11 @@ def test_it_is_removed(stage: Stage) -> None:
 
 
 def _own(stage: Stage) -> None:
-    """Octets, of which the policy allowed less."""
-    trial, name = PolicyTrial(stage, stage.queue({f"x-{OCTETS}": ROOM})), fresh(stage)
-    put(stage, only(trial.queue), {OCTETS: LESS}, name)
+    """Octets for five, of which the policy allowed two."""
+    trial, name = PolicyTrial(stage, stage.queue({f"x-{OCTETS}": 5 * LARGE + LARGE // 2})), fresh(stage)
+    put(stage, only(trial.queue), {OCTETS: 2 * LARGE + LARGE // 2}, name)
     heeded(stage)
-    trial.octets(LESS, 3)
+    trial.octets(LARGE, 4)
     stage.around.unrule(stage, name)
     heeded(stage)
-    trial.octets(LESS, 7)
+    trial.octets(LARGE, 8)
