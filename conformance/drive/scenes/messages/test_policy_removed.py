@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.messages.test_policy import CLASSIC, MOST, PolicyTrial, fresh, heeded, only, put
+from conformance.drive.scenes.messages.test_policy import (
+    CLASSIC,
+    LARGE,
+    MOST,
+    OCTETS,
+    PolicyTrial,
+    fresh,
+    heeded,
+    only,
+    put,
+    so_large,
+)
 from conformance.drive.stage import Stage
-
-OCTETS = "max-length-bytes"
-LARGE = 20_000
-"""Octets of a message, so many that it makes no difference what a broker counts beside them."""
 
 
 @rule("POLICY-009", queue_types=CLASSIC)
@@ -34,8 +41,8 @@ def test_it_is_removed(stage: Stage) -> None:
 
 def _own(stage: Stage) -> None:
     """Octets for five, of which the policy allowed two."""
-    trial, name = PolicyTrial(stage, stage.queue({f"x-{OCTETS}": 5 * LARGE + LARGE // 2})), fresh(stage)
-    put(stage, only(trial.queue), {OCTETS: 2 * LARGE + LARGE // 2}, name)
+    trial, name = PolicyTrial(stage, stage.queue({f"x-{OCTETS}": so_large(5)})), fresh(stage)
+    put(stage, only(trial.queue), {OCTETS: so_large(2)}, name)
     heeded(stage)
     trial.octets(LARGE, 4)
     stage.around.unrule(stage, name)

@@ -2,8 +2,8 @@
 
 The model claims nothing of such a queue. This family remembers when each was used last: not before the use was sent,
 and not after its answer was read. Any question may renew the lease, so a queue is asked once, when its time is
-certainly over. Where two ask at a time, or a connection with consumers ends otherwise than by its client's wish, nothing
-more is claimed.
+certainly over. Where two ask at a time, or a connection with consumers ends otherwise than by its client's wish,
+nothing more is claimed.
 """
 
 from __future__ import annotations

@@ -66,11 +66,11 @@ def declared(fact: Passed, notes: Notes) -> None:
     limited = all(number(arguments[one]) is not None for one in (ARGUMENT, IN_OCTETS) if one in arguments)
     if known or not name or not plain or not limited or event.has("auto_delete"):
         return
-    vhost, limits = fact.connection.vhost, (number(arguments.get(one)) for one in (ARGUMENT, IN_OCTETS))
+    vhost, most, octets = fact.connection.vhost, number(arguments.get(ARGUMENT)), number(arguments.get(IN_OCTETS))
     if fact.topology.queue(vhost, name) is None:
         kept, before = notes.memory(Kept), notes.memory(Kept).queues.get((vhost, name))
         outlived = kept.started and before is not None and fate(before) == KEPT
-        entry = PolicedQueue(event.connection, vhost, name, *limits, arguments.get(DOES), event.seq, outlived)
+        entry = PolicedQueue(event.connection, vhost, name, most, octets, arguments.get(DOES), event.seq, outlived)
         policed.by_queue[name] = entry
     if len(policed.by_queue) > SHELVES:
         policed.by_queue.popitem(last=False)

@@ -1,0 +1,56 @@
+"""What users have complained of: limits that are set again."""
+
+from __future__ import annotations
+
+from codec import methods as m
+from reference_broker import basic
+from reference_broker.channel import Channel
+from reference_broker.mutants.kinds import fails, handles, memory, replaces
+from reference_broker.prefetch import Limit
+from reference_broker.queue import Queue
+
+NOTES = "https://github.com/rabbitmq/rabbitmq-server/blob/main/release-notes/README-{}.txt"
+
+
+@replaces(
+    "channel.limit_of",
+    "complaints.the-limit-of-the-former",
+    "a consumer of a quorum queue has the higher limit of the cancelled one whose tag it has, while deliveries are out",
+    "QOS-001",
+    "QOS-020",
+    field="https://github.com/rabbitmq/rabbitmq-server/pull/5609",
+)
+def the_limit_of_the_former(self: Channel, queue: Queue, tag: str) -> Limit:
+    former, key, count = memory(self, "limits", dict), (queue.name, tag), self.prefetch
+    held = [one.consumer for one in self.unacked.by_tag.values() if one.queue is queue]
+    if queue.quorum is not None and any(one is not None and one.tag == tag for one in held):
+        count = max(count, former.get(key, 0))
+    former[key] = count
+    return self.connection.parts.limit(queue.window(count))
+
+
+@handles(
+    m.BasicQos,
+    "complaints.second-limit-crashes",
+    "the second basic.qos of a channel is an internal error",
+    "ERR-012",
+    field=NOTES.format("3.1.1"),
+)
+def second_limit_crashes(channel: Channel, method: m.BasicQos) -> None:
+    limits = memory(channel, "limits", list)
+    if limits:
+        raise fails()
+    limits.append(method.prefetch_count)
+    basic.qos(channel, method)
+
+
+@replaces(
+    "channel.limit_together",
+    "complaints.outstanding-beside-the-limit",
+    "what is outstanding when a channel's limit is set does not count in it",
+    "QOS-006",
+    "QOS-011",
+    field=NOTES.format("1.7.2"),
+)
+def outstanding_beside_the_limit(self: Channel, count: int) -> None:
+    self.limit.change(count + max(self.limit.held, 0) if count else 0)
