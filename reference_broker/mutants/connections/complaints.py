@@ -79,7 +79,7 @@ def half_a_body_stays(parts: Parts) -> None:
     "needs.of",
     "complaints.granted-to-one-and-all",
     "where one user may publish all may",
-    "AUTH-015",
+    "AUTH-010",
     "AUTH-027",
     field=LAVINMQ.format("v2.4.0"),
 )

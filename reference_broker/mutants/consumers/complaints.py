@@ -1,13 +1,18 @@
-"""What users have complained of: limits that are set again."""
+"""What users have complained of: limits that are set again, and deliveries that time out."""
 
 from __future__ import annotations
 
 from codec import methods as m
+from codec.errors import ReplyCode
 from reference_broker import basic
 from reference_broker.channel import Channel
-from reference_broker.mutants.kinds import fails, handles, memory, replaces
+from reference_broker.errors import ConnectionException
+from reference_broker.intake import Inbound, Intake
+from reference_broker.mutants.kinds import changes, fails, handles, memory, replaces
+from reference_broker.parts import Parts
 from reference_broker.prefetch import Limit
 from reference_broker.queue import Queue
+from reference_broker.timeouts import Timeouts
 
 NOTES = "https://github.com/rabbitmq/rabbitmq-server/blob/main/release-notes/README-{}.txt"
 
@@ -27,6 +32,29 @@ def the_limit_of_the_former(self: Channel, queue: Queue, tag: str) -> Limit:
         count = max(count, former.get(key, 0))
     former[key] = count
     return self.connection.parts.limit(queue.window(count))
+
+
+@changes(
+    "complaints.cancelled-too-late",
+    "a cancel that crosses the close of a channel whose delivery has timed out costs the connection",
+    "ERR-006",
+    "TMO-008",
+    field="https://github.com/hnaderi/lepus/issues/145",
+)
+def cancelled_too_late(parts: Parts) -> None:
+    below, intake = parts.timeouts, parts.intake
+
+    def close(self: Timeouts, timeout: int) -> None:
+        memory(self.channel, "late", list).append(timeout)
+        below.close(self, timeout)
+
+    def on_no_channel(self: Intake, number: int, closing: Channel | None, frame: Inbound) -> None:
+        if closing is not None and isinstance(frame, m.BasicCancel) and memory(closing, "late", list):
+            raise ConnectionException(ReplyCode.CHANNEL_ERROR, "expected 'channel.open'")
+        intake.on_no_channel(self, number, closing, frame)
+
+    parts.override("timeouts", close=close)
+    parts.override("intake", on_no_channel=on_no_channel)
 
 
 @handles(
