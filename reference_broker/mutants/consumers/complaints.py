@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from codec import methods as m
 from codec.errors import ReplyCode
-from reference_broker import basic
 from reference_broker.channel import Channel
 from reference_broker.errors import ConnectionException
 from reference_broker.intake import Inbound, Intake
-from reference_broker.mutants.kinds import changes, fails, handles, memory, replaces
+from reference_broker.mutants.kinds import changes, memory, replaces
 from reference_broker.parts import Parts
 from reference_broker.prefetch import Limit
 from reference_broker.queue import Queue
@@ -55,21 +54,6 @@ def cancelled_too_late(parts: Parts) -> None:
 
     parts.override("timeouts", close=close)
     parts.override("intake", on_no_channel=on_no_channel)
-
-
-@handles(
-    m.BasicQos,
-    "complaints.second-limit-crashes",
-    "the second basic.qos of a channel is an internal error",
-    "ERR-012",
-    field=NOTES.format("3.1.1"),
-)
-def second_limit_crashes(channel: Channel, method: m.BasicQos) -> None:
-    limits = memory(channel, "limits", list)
-    if limits:
-        raise fails()
-    limits.append(method.prefetch_count)
-    basic.qos(channel, method)
 
 
 @replaces(

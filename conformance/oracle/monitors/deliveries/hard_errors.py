@@ -9,7 +9,7 @@ from __future__ import annotations
 from conformance.history.events import METHOD, Event
 from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.facts import ChannelInsteadOfConnection, ConnectionFailed
-from conformance.oracle.model.records import ClientError, Request
+from conformance.oracle.model.records import ClientError
 from conformance.oracle.monitors import fate
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.deliveries.err import of_form
@@ -147,20 +147,17 @@ def connection_lost_over_a_close(fact: ConnectionFailed, notes: Notes) -> None:
 
 
 @judges(ConnectionFailed, "ERR-006")
-def connection_lost_over_what_is_ignored(fact: ConnectionFailed, notes: Notes) -> None:
+def connection_lost_over_what_is_discarded(fact: ConnectionFailed, notes: Notes) -> None:
     """What came for a channel that the broker had closed, before close-ok, cost the connection that it names."""
     event, connection = fact.event, fact.connection
     if event.kind != METHOD or fact.error is not None or fact.failing or not _over_a_channel(fact):
         return
-    ids, late = ids_of(event), list[Request]()
-    for channel in dict.fromkeys((*connection.channels.values(), *connection.failed.values())):
-        named = [one for one in channel.pending() if (one.class_id, one.method_id) == ids]
-        if not all(one.ignored and channel.close_seen for one in named):
-            return
-        late += named
-    if late:
-        allowed = f"{late[0].method} is discarded: the broker has closed its channel"
-        notes.find("ERR-006", event, allowed, f"connection: {closing(event.args)}", late[0].seq)
+    ids = ids_of(event)
+    living = [one for one in connection.channels.values() if not one.close_seen]
+    late = [one.spurned[ids] for one in connection.channels.values() if one.close_seen and ids in one.spurned]
+    if late and ids != CLOSE and not any(ids in one.sent or ids in one.spurned for one in living):
+        allowed = "what comes for a channel that the broker has closed is discarded"
+        notes.find("ERR-006", event, allowed, f"connection: {closing(event.args)}", late[-1])
 
 
 def _over_a_channel(fact: ConnectionFailed) -> bool:
