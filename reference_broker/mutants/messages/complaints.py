@@ -52,6 +52,20 @@ def no_lease_after_a_connection(parts: Parts) -> None:
 
 
 @replaces(
+    "queue.publish",
+    "complaints.no-time-for-anybody",
+    "in a queue whose messages have no time at all they expire before any consumer",
+    "TTL-008",
+    field=LAVINMQ.format("releases/tag/v1.1.7"),
+)
+def no_time_for_anybody(self: Queue, message: Message) -> bool:
+    if self.settings.message_ttl == 0:
+        self.vhost.dead(self, message, "expired")
+        return True
+    return Queue.publish(self, message)
+
+
+@replaces(
     "queue.put_back",
     "complaints.no-time-and-back",
     "what is given back to a queue whose messages have no time at all stays there",

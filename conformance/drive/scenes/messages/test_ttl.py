@@ -258,6 +258,7 @@ def test_no_time_at_all(stage: Stage) -> None:
     stage.confirmed(channel)
     wait(stage, HALF)
     look(stage, busy, alone)
+    patiently(stage, lambda: look(stage, timed, gets=1))
 
 
 @rule("TTL-009")

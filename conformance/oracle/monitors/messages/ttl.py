@@ -329,6 +329,9 @@ def not_there(fact: FoundEmpty, notes: Notes) -> None:
             continue
         if not life.kept:
             continue
+        if life.life == 0 and life.waiting is not None and _waits_still(fact, life):
+            _never_served(fact, message, life, notes)
+            continue
         if life.connection != event.connection or queue.others(life.sent, fact.receiver) or _unseen(queue, message):
             continue
         since = lives.asked(fact.since)
@@ -340,6 +343,22 @@ def not_there(fact: FoundEmpty, notes: Notes) -> None:
             notes.find(STAYS, event, allowed, seen, life.sent, unless=LOSING)
         elif since >= life.deadline:
             _gone(message, life, queue, lives, notes)
+
+
+def _waits_still(fact: FoundEmpty, life: Life) -> bool:
+    """Is the consumer that found nothing else to wait for still the only one?"""
+    consumers = [one.consumer for one in fact.queue.receivers if one is not fact.receiver]
+    alone = consumers[0] if len(consumers) == 1 else None
+    known = alone is not None and alone.state == LIVE and life.waiting is not None and alone.tag == life.waiting[2]
+    return known and not life.left_ns and not (fact.queue.losers or fact.queue.deleted or fact.queue.purged)
+
+
+def _never_served(fact: FoundEmpty, message: str, life: Life, notes: Notes) -> None:
+    """It is gone, and has not come to the consumer either."""
+    if too_late(notes.memory(Lives).asked(fact.since), life.certain_ns, DROPPED, notes):
+        life.over = True
+        allowed = f"{message} for {life.waiting[2] if life.waiting else ''}, which waits"
+        notes.find(AT_ONCE, fact.event, allowed, "it does not come, and the queue is empty", life.sent, unless=LOSING)
 
 
 def _gone(message: str, life: Life, queue: Queue, lives: Lives, notes: Notes) -> None:
