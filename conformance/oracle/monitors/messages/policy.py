@@ -15,7 +15,8 @@ from conformance.oracle.model.connections.channels import OPEN
 from conformance.oracle.model.facts import Confirmed, Passed, Policed
 from conformance.oracle.monitors.fate import LOSING
 from conformance.oracle.monitors.messages.kept import KEPT, Kept, fate
-from conformance.oracle.monitors.messages.policed import (
+from conformance.oracle.monitors.notes import Notes
+from conformance.oracle.monitors.policed import (
     KNOWN,
     LONG,
     MOST,
@@ -27,7 +28,6 @@ from conformance.oracle.monitors.messages.policed import (
     PolicedQueues,
     heed,
 )
-from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.topology.policies import PolicyHistory, fits, number
 
