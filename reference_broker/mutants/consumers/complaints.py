@@ -16,21 +16,26 @@ from reference_broker.timeouts import Timeouts
 NOTES = "https://github.com/rabbitmq/rabbitmq-server/blob/main/release-notes/README-{}.txt"
 
 
-@replaces(
-    "channel.limit_of",
+@changes(
     "complaints.the-limit-of-the-former",
     "a consumer of a quorum queue has the higher limit of the cancelled one whose tag it has, while deliveries are out",
     "QOS-001",
     "QOS-020",
     field="https://github.com/rabbitmq/rabbitmq-server/pull/5609",
 )
-def the_limit_of_the_former(self: Channel, queue: Queue, tag: str) -> Limit:
-    former, key, count = memory(self, "limits", dict), (queue.name, tag), self.prefetch
-    held = [one.consumer for one in self.unacked.by_tag.values() if one.queue is queue]
-    if queue.quorum is not None and any(one is not None and one.tag == tag for one in held):
-        count = max(count, former.get(key, 0))
-    former[key] = count
-    return self.connection.parts.limit(queue.window(count))
+def the_limit_of_the_former(parts: Parts) -> None:
+    below = parts.channel
+
+    def limit_of(self: Channel, queue: Queue, tag: str) -> Limit:
+        former, key, said = memory(self, "limits", dict), (queue.name, tag), self.prefetch
+        held = [one.consumer for one in self.unacked.by_tag.values() if one.queue is queue]
+        if queue.quorum is not None and any(one is not None and one.tag == tag for one in held):
+            self.prefetch = max(said, former.get(key, 0))
+        former[key], limit = self.prefetch, below.limit_of(self, queue, tag)
+        self.prefetch = said
+        return limit
+
+    parts.override("channel", limit_of=limit_of)
 
 
 @changes(
