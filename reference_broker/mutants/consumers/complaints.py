@@ -7,7 +7,7 @@ from codec.errors import ReplyCode
 from reference_broker.channel import Channel
 from reference_broker.errors import ConnectionException
 from reference_broker.intake import Inbound, Intake
-from reference_broker.mutants.kinds import changes, memory, replaces
+from reference_broker.mutants.kinds import changes, memory
 from reference_broker.parts import Parts
 from reference_broker.prefetch import Limit
 from reference_broker.queue import Queue
@@ -59,15 +59,3 @@ def cancelled_too_late(parts: Parts) -> None:
 
     parts.override("timeouts", close=close)
     parts.override("intake", on_no_channel=on_no_channel)
-
-
-@replaces(
-    "channel.limit_together",
-    "complaints.outstanding-beside-the-limit",
-    "what is outstanding when a channel's limit is set does not count in it",
-    "QOS-006",
-    "QOS-011",
-    field=NOTES.format("1.7.2"),
-)
-def outstanding_beside_the_limit(self: Channel, count: int) -> None:
-    self.limit.change(count + max(self.limit.held, 0) if count else 0)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import codec
 from codec import methods as m
 from reference_broker import basic, topology
@@ -12,7 +10,6 @@ from reference_broker.errors import precondition
 from reference_broker.message import Message
 from reference_broker.mutants.kinds import changes, handles, memory, replaces
 from reference_broker.parts import Parts
-from reference_broker.queue import Queue
 from reference_broker.transaction import Transaction
 from reference_broker.unacked import Delivery
 from reference_broker.vhost import VirtualHost
@@ -54,26 +51,6 @@ def purged_with_its_confirms(parts: Parts) -> None:
 
     parts.publish = numbered
     parts.handlers[m.QueuePurge] = purge
-
-
-@changes(
-    "complaints.deleted-and-refused",
-    "what a queue had taken when it was deleted is refused",
-    "CNF-017",
-    field=NOTES.format("2.6.0"),
-)
-def deleted_and_refused(parts: Parts) -> None:
-    below = parts.vhost
-
-    def delete_queue(self: VirtualHost, queue: Queue) -> Any:
-        for channel, number in unconfirmed(self, queue.name):
-            assert channel.confirms is not None
-            channel.confirms.accepted.remove(number)
-            channel.confirms.refused.append(number)
-        return below.delete_queue(self, queue)
-
-    parts.publish = numbered
-    parts.override("vhost", delete_queue=delete_queue)
 
 
 @handles(

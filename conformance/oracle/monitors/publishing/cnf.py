@@ -194,9 +194,6 @@ def resolutions(fact: Confirmed, notes: Notes) -> None:
         if _left_first(publication):
             if fact.event.method == "basic.ack":
                 notes.exercise("CNF-017")
-            elif all(copy.queue.kind == "classic" for copy in publication.copies):
-                allowed = f"basic.ack of {publication.message}, whose queue had it before it was gone"
-                notes.find("CNF-017", fact.event, allowed, f"basic.nack {fact.number}", publication.seq)
             notes.report("CNF-017", fact.event.method)
 
 

@@ -107,7 +107,6 @@ BROKEN = [
     ("CNF-016", "@confirming 1 \n 1 > select \n 1 < closed 406 85 10 no"),
     ("CNF-016", "@confirming 1 \n 1 > select \n - deadline replies"),
     ("CNF-017", Q + "1 > publish q m1 \n 1 > delete q \n 1 < delete-ok \n - deadline replies"),
-    ("CNF-017", Q + "1 > publish q m1 \n 1 > delete q \n 1 < delete-ok \n 1 < nack 1"),
     ("CNF-018", Q + "@consume 2 q c1 \n 1 > publish q m1 \n 2 < deliver c1 1 m1 q \n - deadline replies"),
     ("CNF-016", "@confirming 1 \n 1 > select \n 1 < kicked 406 90 10 no"),
     ("CNF-019", GONE + f"1 < kicked 404 60 40 {TEXT}"),
@@ -132,8 +131,7 @@ BROKEN = [
     ),
 ]
 LAWFUL = {
-    "a quorum queue refuses while it is deleted": Q.replace("@queue q", "@queue q quorum")
-    + "1 > publish q m1 \n 1 > delete q \n 1 < delete-ok \n 1 < nack 1",
+    "it is refused while its queue is deleted": Q + "1 > publish q m1 \n 1 > delete q \n 1 < delete-ok \n 1 < nack 1",
     "no channel has confirms": "@open 1 \n 1 > confirm \n 1 < closed 540 85 10 no \n @open 2 \n 2 > confirm \n"
     "2 < closed 540 85 10 no",
     "another connection has confirms": "@confirming 1 \n d:1 > open \n d:1 < open-ok \n d:1 > confirm \n"
