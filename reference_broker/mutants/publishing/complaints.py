@@ -91,17 +91,21 @@ def stuck_with_an_auto_delete_queue(parts: Parts) -> None:
     parts.override("channel", publish=publish, flush_confirms=flush_confirms)
 
 
-@replaces(
-    "transaction.commit",
+@changes(
     "complaints.settled-of-a-queue-that-is-gone",
     "a commit fails when it settles what came from a queue that is gone",
     "TX-017",
     field=NOTES.format("2.0.0"),
 )
-def settled_of_a_queue_that_is_gone(self: Transaction, channel: Channel) -> bool:
-    if any(delivery.queue.deleted for deliveries, _ in self.settled for delivery in deliveries):
-        raise precondition("a queue of the transaction is gone")
-    return Transaction.commit(self, channel)
+def settled_of_a_queue_that_is_gone(parts: Parts) -> None:
+    below = parts.transaction
+
+    def commit(self: Transaction, channel: Channel) -> bool:
+        if any(delivery.queue.deleted for deliveries, _ in self.settled for delivery in deliveries):
+            raise precondition("a queue of the transaction is gone")
+        return below.commit(self, channel)
+
+    parts.override("transaction", commit=commit)
 
 
 @replaces(
