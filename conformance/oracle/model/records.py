@@ -299,6 +299,8 @@ class Request:
     """What its answer tells the count of."""
     claims: tuple[str, ...] = ()
     """Rules by which it must be carried out."""
+    sent_ns: int = 0
+    """When it was sent."""
     names: frozenset[str] = frozenset()
     """The queues and exchanges that it is about, where it must."""
     consumers: int = -1

@@ -53,9 +53,11 @@ def test_rights_of_now(stage: Stage) -> None:
 
 @rule("AUTH-027", queue_types=CLASSIC)
 def test_rights_of_another_user(stage: Stage) -> None:
-    """A second user may do nothing, and loses even that."""
-    queue = stage.queue()
-    first, second = user(stage, patterns((), (), [queue])), user(stage, patterns())
+    """A second user may do nothing, and loses even that; the first may publish, and does so before the second tries."""
+    queue, exchange = stage.queue(), stage.exchange()
+    first, second = user(stage, patterns((), [exchange], [queue])), user(stage, patterns())
+    for login in (first, second):
+        publish(stage, enter(stage, login), exchange, "k")
     channel = enter(stage, first)
     attempt(stage, channel, m.BasicGet(channel.number, queue=queue))
     stage.around.permit(stage, second[0], {"configure": "", "write": "", "read": ""})

@@ -22,6 +22,7 @@ from conformance.drive.doors import (
     say,
     speaks,
     start_ok,
+    was_told,
 )
 from conformance.drive.drivers.raw import RawConnection
 from conformance.drive.scenes.marks import QueueType, rule
@@ -142,12 +143,17 @@ def _open(link: RawConnection) -> m.ConnectionOpen:
 
 @rule("CONN-012", queue_types=CLASSIC)
 def test_a_client_that_wants_less(stage: Stage) -> None:
-    """One channel; the smallest frames; both."""
-    with dialled(stage, 3) as links:
+    """One channel; the smallest frames; both. One has no wish of its own, and opens channels."""
+    with dialled(stage, 4) as links:
         log_in(stage, *links)
-        wishes = (1, 0), (0, FRAME_MIN), (1, FRAME_MIN)
+        wishes = (1, 0), (0, FRAME_MIN), (1, FRAME_MIN), (0, 0)
         tuned = [(link, agree(stage, link, *wish)) for link, wish in zip(links, wishes, strict=True)]
+        if tuned[3][1] is not None:
+            tuned[3][1].channel_max = 0
         say(stage, *((link, tune_ok, _open(link)) for link, tune_ok in tuned if tune_ok is not None))
+        if was_told(stage, links[3], "connection.open-ok"):
+            for _ in "12":
+                stage.barrier(stage.channel(connection=links[3]))
 
 
 @rule("CONN-013", queue_types=CLASSIC)

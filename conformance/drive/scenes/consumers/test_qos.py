@@ -211,8 +211,8 @@ def test_get_is_not_limited(stage: Stage) -> None:
 
 @rule("QOS-020")
 def test_a_successor_has_its_full_limit(stage: Stage) -> None:
-    """A is cancelled with a full window; B starts under another tag, and on a second channel under A's own. Then the
-    same for limits that are smaller and greater than A's, which holds nothing when it is cancelled."""
+    """A is cancelled with a full window; B starts under another tag, and on a second channel under A's own, and with
+    less. Then the same for limits that are smaller and greater than A's, which holds nothing when it is cancelled."""
     for before, after in ((4, 1), (1, 4)):
         queue = stocked(stage, 9)
         channel = limited(stage, queue, before)
@@ -227,13 +227,15 @@ def test_a_successor_has_its_full_limit(stage: Stage) -> None:
         channel.consume(queue, tag=tag)
         stage.quiesce()
         stage.barrier(channel)
-    for same in (False, True):
+    for same, less in ((False, False), (True, False), (True, True)):
         queue = stocked(stage, 9)
         channel = stage.channel()
         channel.qos(3)
         tag = channel.consume(queue)
         stage.quiesce()
         channel.cancel(tag)
+        if less:
+            channel.qos(1)
         stage.quiesce()
         channel.consume(queue, tag=tag if same else None)
         stage.quiesce()

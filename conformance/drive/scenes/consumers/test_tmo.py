@@ -114,12 +114,15 @@ def test_a_notification(stage: Stage) -> None:
 
 @rule("TMO-008", queue_types=QUORUM)
 def test_the_channel_of_an_old_client_is_closed(stage: Stage) -> None:
-    """The client announced nothing; another channel of its connection goes on."""
+    """The client announced nothing; another channel of its connection goes on, also when it has cancelled meanwhile."""
     client = plain(stage)
-    channel, _ = timed(stage, stocked(stage, 1), connection=client)
+    channel, tag = timed(stage, stocked(stage, 1), connection=client)
     other = stage.channel(connection=client)
-    expire(stage)
-    stage.barrier(other)
+    with stage.hold_close_ok(client):
+        expire(stage)
+        if channel.state != "open":
+            channel.cancel(tag)
+        stage.barrier(other)
     reopen(stage, channel)
     stage.barrier(channel)
 

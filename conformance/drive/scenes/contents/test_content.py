@@ -21,6 +21,8 @@ from conformance.drive.scenes.props import BAD_TAG, confirming, reopen
 from conformance.drive.stage import Stage
 
 ODD_SIZES = (1, 700, 3, 256, 1, 2)
+TRIPS = 2
+"""So many round trips later a broker has seen that a client is gone."""
 
 
 def settle(stage: Stage, channel: Channel) -> None:
@@ -40,7 +42,8 @@ def split(channel: Channel, queue: str, body: bytes, sizes: Iterable[int], messa
 def test_bodies_in_frames_of_odd_sizes(stage: Stage) -> None:
     """Small frames before large ones; octet by octet; as large as was agreed; and those of two channels in turn.
     In the middle of one another channel fails, and heartbeats come between the frames of others. Some bodies fill their
-    frames to the last octet, or nearly, and one of several frames comes to two queues."""
+    frames to the last octet, or nearly, and one of several frames comes to two queues. Of some bodies one half comes,
+    and their client goes."""
     queue = stage.queue()
     channel, other = confirming(stage), confirming(stage)
     body = Random(1).randbytes(1000)
@@ -70,7 +73,18 @@ def test_bodies_in_frames_of_odd_sizes(stage: Stage) -> None:
         settle(stage, channel)
     channel.publish("", exchange=stage.exchange(stage.queue(), stage.queue()), body=Random(2).randbytes(room + 4))
     settle(stage, channel)
-    stage.fetch(channel, queue, 13)
+    for closes in (False, True):
+        leaving = confirming(stage, stage.connect("leaving"))
+        leaving.send(*split(leaving, queue, body, ODD_SIZES, f"never whole {closes}")[:5])
+        if closes:
+            leaving.connection.close(stage.deadline)
+        else:
+            leaving.connection.abort()
+        for _ in range(TRIPS):
+            stage.barrier(other)
+        channel.publish(queue)
+        settle(stage, channel)
+    stage.fetch(channel, queue, 15)
 
 
 def every_property(user: str) -> Mapping[str, Any]:

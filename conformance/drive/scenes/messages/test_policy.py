@@ -17,6 +17,8 @@ from conformance.drive.scenes.props import confirming, patiently
 from conformance.drive.stage import NotOffered, Stage
 
 MOST, ARGUMENT, TTL, EXPIRES = "max-length", "x-max-length", "message-ttl", "expires"
+OCTETS, LARGE = "max-length-bytes", 20_000
+"""So many octets has a message that it makes no difference what a broker counts beside them."""
 OVERFLOW, DOES, REJECT, DROP = "overflow", "x-overflow", "reject-publish", "drop-head"
 HEEDED, ARRIVED = 1.1, 1.3
 """Seconds after which a policy is heeded, and after which a dead letter has come."""
@@ -107,6 +109,12 @@ class PolicyTrial:
         for _ in range(most):
             if self.stage.get(self.taker, self.queue, no_ack=True) is None:
                 break
+
+    def octets(self, size: int, count: int) -> None:
+        """So many of this size come to the empty queue, and are taken again."""
+        self.publisher.publish(self.queue, count, body=bytes(size))
+        self.stage.confirmed(self.publisher)
+        self.empty()
 
     def keeps(self, *counts: int) -> None:
         """So many come to the empty queue, and are taken again."""
@@ -214,22 +222,9 @@ def test_another_virtual_host(stage: Stage) -> None:
     trial.keeps(8)
 
 
-@rule("POLICY-007", queue_types=CLASSIC)
-@pytest.mark.parametrize(("argument", "policy"), [(2, 5), (5, 2)], ids=["argument", "policy"])
-def test_the_smaller_limit(stage: Stage, argument: int, policy: int) -> None:
-    """The one or the other is smaller, for lengths and for times to live."""
-    lives = {min(argument, policy): SHORT, max(argument, policy): HOUR}
-    limited, dying = PolicyTrial(stage, stage.queue({ARGUMENT: argument})), None
-    put(stage, only(limited.queue), {MOST: policy})
-    if stage.offers("x-message-ttl") and expires(stage):
-        dying = PolicyTrial(stage, stage.queue({"x-message-ttl": lives[argument]}))
-        put(stage, only(dying.queue), {TTL: lives[policy]})
-    heeded(stage)
-    limited.keeps(8)
-    if dying is not None:
-        dying.fill(3)
-        wait(stage, SOON)
-        dying.empty()
+def so_large(count: int) -> int:
+    """The octets of so many messages, and of half a one."""
+    return count * LARGE + LARGE // 2
 
 
 def expires(stage: Stage) -> bool:
@@ -250,24 +245,6 @@ def test_messages_wait_when_it_changes(stage: Stage, before: int, after: int) ->
         trial.fill(2)
     trial.empty()
     trial.keeps(8)
-
-
-@rule("POLICY-009", queue_types=CLASSIC)
-def test_it_is_removed(stage: Stage) -> None:
-    """While messages wait, and what was dropped is gone. Or it is there, and for other queues from now on."""
-    trial, name = PolicyTrial(stage, stage.queue()), fresh(stage)
-    for removed in (True, False):
-        put(stage, only(trial.queue), {MOST: 3}, name)
-        heeded(stage)
-        trial.fill(5)
-        if removed:
-            stage.around.unrule(stage, name)
-        else:
-            put(stage, only(fresh(stage)), {MOST: 3}, name)
-        heeded(stage)
-        trial.fill(5)
-        trial.empty()
-        trial.keeps(8)
 
 
 @rule("POLICY-010", queue_types=CLASSIC)

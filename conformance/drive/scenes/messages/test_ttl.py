@@ -6,14 +6,12 @@ time passes as we say.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 
 from conformance.drive.around import wait
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import confirming, outstanding, patiently, reopen
+from conformance.drive.scenes.props import confirming, patiently, reopen
 from conformance.drive.stage import Stage
 
 SHORT, LONGER, LONG, HALF, OVER = 250, 500, 60_000, 0.15, 0.4
@@ -31,17 +29,17 @@ UNUSED, PART, FED = 2.8, 0.3, 14
 TTL, LEVELS = "x-message-ttl", "x-max-priority"
 
 
-def _expires(stage: Stage) -> bool:
+def expires(stage: Stage) -> bool:
     return stage.profile.queue(stage.queue_type).messages_expire
 
 
-def _mortal(channel: Channel, queue: str, *times: int) -> None:
+def mortal(channel: Channel, queue: str, *times: int) -> None:
     """A message to the queue for each of these times to live."""
     for time in times:
         channel.publish(queue, properties={"expiration": str(time)})
 
 
-def _look(stage: Stage, *queues: str, gets: int = 2) -> None:
+def look(stage: Stage, *queues: str, gets: int = 2) -> None:
     """Somebody asks each of these for messages."""
     reader = stage.channel()
     for queue in queues:
@@ -56,19 +54,19 @@ def test_the_time_of_a_message(stage: Stage, beside: str | None) -> None:
     before it, in a queue that has other arguments, too. It may come over an exchange, and have no body."""
     if beside is not None and stage.queue_type == "classic":
         _behind_one(stage, beside)
-    if beside is not None or not _expires(stage):
+    if beside is not None or not expires(stage):
         return
     channel, queues = confirming(stage), [stage.queue() for _ in "123"]
     for queue in queues:
-        _mortal(channel, queue, SHORT, SHORT)
-    _mortal(channel, queues[2], LONG)
+        mortal(channel, queue, SHORT, SHORT)
+    mortal(channel, queues[2], LONG)
     queues += _otherwise(channel, stage.queue(), stage.queue(), stage, expiration=str(SHORT))
     stage.confirmed(channel)
     wait(stage, OVER)
     late = stage.channel()
     late.consume(queues[0])
     stage.barrier(late)
-    _look(stage, *queues)
+    look(stage, *queues)
 
 
 def _otherwise(channel: Channel, bare: str, bound: str, stage: Stage, **properties: str) -> tuple[str, str]:
@@ -87,23 +85,23 @@ def _behind_one(stage: Stage, beside: str) -> None:
     if "priority" not in beside:
         stage.fetch(stage.channel(), queue)
     else:
-        _mortal(channel, queue, SHORT)
+        mortal(channel, queue, SHORT)
         stage.confirmed(channel)
         ranked = stage.queue({beside: 5})
         channel.publish(ranked, properties={"priority": 5})
         channel.publish(ranked, properties={"expiration": str(SHORT), "priority": 1})
         stage.confirmed(channel)
     wait(stage, OVER)
-    _look(stage, queue, gets=3)
+    look(stage, queue, gets=3)
     if "priority" in beside:
-        _look(stage, ranked, gets=3)
+        look(stage, ranked, gets=3)
 
 
 @rule("TTL-002")
 def test_the_time_of_a_queue(stage: Stage) -> None:
     """The queue is older than its messages, and they come one after the other; or over an exchange, or without body. It
     is declared again while they wait."""
-    if not _expires(stage):
+    if not expires(stage):
         return
     channel, queues = confirming(stage), [stage.queue({TTL: SHORT}) for _ in "12"]
     channel.publish(queues[0])
@@ -116,23 +114,23 @@ def test_the_time_of_a_queue(stage: Stage) -> None:
     channel.publish(again)
     stage.confirmed(channel)
     wait(stage, OVER)
-    _look(stage, *queues)
+    look(stage, *queues)
     stage.queue({TTL: LONGER}, name=again)
     wait(stage, LONGER / 1000 - HALF)
-    _look(stage, again)
+    look(stage, again)
 
 
 @rule("TTL-003")
 def test_the_smaller_time(stage: Stage) -> None:
     """Either is smaller."""
-    if not _expires(stage):
+    if not expires(stage):
         return
     channel, short, long = confirming(stage), stage.queue({TTL: SHORT}), stage.queue({TTL: LONG})
-    _mortal(channel, short, LONG, LONG)
-    _mortal(channel, long, SHORT, SHORT)
+    mortal(channel, short, LONG, LONG)
+    mortal(channel, long, SHORT, SHORT)
     stage.confirmed(channel)
     wait(stage, OVER)
-    _look(stage, short, long)
+    look(stage, short, long)
 
 
 @rule("TTL-004")
@@ -140,30 +138,46 @@ def test_until_then_it_is_there(stage: Stage) -> None:
     """By either time, and both; after more than half of it, and behind one that has expired. The queue is older.
 
     What lives for a moment is there for that moment, and what lives for longer than a number of two octets can say, or
-    of four, is there as well. What dies of age in one queue, and goes to another, begins anew there.
+    of four, is there as well. What dies of age in one queue, and goes to another, begins anew there. What a transaction
+    publishes begins with its commit.
     """
-    if not _expires(stage):
+    if not expires(stage):
         return
     last = _twice(stage)
     channel, plain = confirming(stage), [stage.queue() for _ in "12"]
     timed, lasting, ages = stage.queue({TTL: 2 * SHORT}), stage.queue(), stage.queue({TTL: AGES[0]})
-    _mortal(channel, lasting, *AGES)
+    mortal(channel, lasting, *AGES)
     channel.publish(ages)
     wait(stage, 2 * HALF)
-    _mortal(channel, plain[0], 2 * SHORT)
+    mortal(channel, plain[0], 2 * SHORT)
     channel.publish(timed)
-    _mortal(channel, timed, LONG)
-    _mortal(channel, plain[1], 10, 2 * SHORT, LONG)
+    mortal(channel, timed, LONG)
+    mortal(channel, plain[1], 10, 2 * SHORT, LONG)
     stage.confirmed(channel)
     wait(stage, 2 * HALF)
-    _look(stage, *plain, timed, lasting, ages, gets=len(AGES))
+    look(stage, *plain, timed, lasting, ages, gets=len(AGES))
     for life in MOMENTS:
-        _mortal(channel, plain[0], life)
+        mortal(channel, plain[0], life)
         stage.confirmed(channel)
-        _look(stage, plain[0])
+        look(stage, plain[0])
+    if stage.offers("tx.select"):
+        _committed(stage, plain[0], timed)
     if last:
         wait(stage, 3 * HALF)
-        _look(stage, last, gets=1)
+        look(stage, last, gets=1)
+
+
+def _committed(stage: Stage, plain: str, timed: str) -> None:
+    """After more than their time to live."""
+    channel = stage.channel()
+    channel.tx_select()
+    mortal(channel, plain, 2 * SHORT)
+    channel.publish(timed)
+    stage.quiesce()
+    wait(stage, 4 * HALF)
+    channel.tx_commit()
+    stage.quiesce()
+    look(stage, plain, timed, gets=1)
 
 
 def _twice(stage: Stage) -> str:
@@ -184,7 +198,7 @@ def _twice(stage: Stage) -> str:
 def test_nobody_asks_for_it(stage: Stage) -> None:
     """Neither a consumer nor a get; then the queue is asked how many messages it has. Another one gets some again, when
     its first ones have gone, and was purged between."""
-    if not _expires(stage):
+    if not expires(stage):
         return
     channel, queue, again = confirming(stage), stage.queue({TTL: SHORT}), stage.queue({TTL: SHORT})
     channel.publish(queue, 3)
@@ -201,61 +215,36 @@ def test_nobody_asks_for_it(stage: Stage) -> None:
 @rule("TTL-006")
 def test_behind_one_that_lives(stage: Stage) -> None:
     """It is fetched after the other, and consumed after it."""
-    if not _expires(stage):
+    if not expires(stage):
         return
     channel, first, second = confirming(stage), stage.queue(), stage.queue()
     for queue in (first, second):
-        _mortal(channel, queue, LONG, SHORT)
+        mortal(channel, queue, LONG, SHORT)
     stage.confirmed(channel)
     wait(stage, OVER)
     consumer = stage.channel()
     consumer.consume(first, no_ack=True)
     stage.barrier(consumer)
-    _look(stage, first, second, gets=3)
-
-
-@rule("TTL-007")
-@pytest.mark.parametrize("how", ["reject", "nack"])
-def test_given_back(stage: Stage, how: str) -> None:
-    """Before its time is over, and after it; by its own time and that of its queue, which may have priorities."""
-    if not _expires(stage):
-        return
-    channel, queues = confirming(stage), [stage.queue(), stage.queue({TTL: SHORT})]
-    if stage.queue_type == "classic" and stage.offers(LEVELS):
-        queues += stage.queue({LEVELS: 5}), stage.queue({LEVELS: 5, TTL: SHORT})
-    for queue in queues[::2]:
-        _mortal(channel, queue, SHORT, SHORT)
-    for queue in queues[1::2]:
-        channel.publish(queue, 2)
-    stage.confirmed(channel)
-    holder = stage.channel()
-    for queue in queues:
-        stage.get(holder, queue)
-        stage.get(holder, queue)
-    _give_back(holder, how, outstanding(holder, 2 * len(queues))[::2])
-    wait(stage, OVER)
-    _give_back(holder, how, outstanding(holder, len(queues)))
-    stage.barrier(holder)
-    _look(stage, *queues, gets=3)
-
-
-def _give_back(channel: Channel, how: str, tags: Sequence[int]) -> None:
-    for tag in tags:
-        (channel.reject if how == "reject" else channel.nack)(tag, requeue=True)
+    look(stage, first, second, gets=3)
 
 
 @rule("TTL-008")
 def test_no_time_at_all(stage: Stage) -> None:
-    """Where a consumer waits, between messages that live; where one has no room; and where there is none."""
-    if not _expires(stage):
+    """Where a consumer waits, between messages that live; where one has no room; and where there is none. A queue may
+    say so of all its messages."""
+    if not expires(stage):
         return
-    channel, waited, alone = confirming(stage), stage.queue(), stage.queue()
+    channel, waited, alone, timed = confirming(stage), stage.queue(), stage.queue(), stage.queue({TTL: 0})
     consumer = stage.channel()
-    consumer.consume(waited, no_ack=True)
-    stage.quiesce()
+    for queue in (waited, timed):
+        consumer.consume(queue, no_ack=True)
+        stage.quiesce()
+    for _ in "12":
+        channel.publish(timed)
+        stage.confirmed(channel)
     for times in ((), (0,), (), (0,), ()):
         if times:
-            _mortal(channel, waited, *times)
+            mortal(channel, waited, *times)
         else:
             channel.publish(waited)
         stage.confirmed(channel)
@@ -264,11 +253,12 @@ def test_no_time_at_all(stage: Stage) -> None:
     holder.consume(busy)
     channel.publish(busy)
     stage.quiesce()
-    _mortal(channel, busy, 0, 0)
-    _mortal(channel, alone, 0, 0)
+    mortal(channel, busy, 0, 0)
+    mortal(channel, alone, 0, 0)
     stage.confirmed(channel)
     wait(stage, HALF)
-    _look(stage, busy, alone)
+    look(stage, busy, alone)
+    patiently(stage, lambda: look(stage, timed, gets=1))
 
 
 @rule("TTL-009")
@@ -276,7 +266,7 @@ def test_no_time_at_all(stage: Stage) -> None:
 def test_an_expiration_that_is_none(stage: Stage, text: str) -> None:
     """After a good one; then the channel is opened again."""
     channel, queue = stage.channel(), stage.queue()
-    _mortal(channel, queue, LONG)
+    mortal(channel, queue, LONG)
     stage.barrier(channel)
     channel.publish(queue, properties={"expiration": text})
     reopen(stage, channel)
@@ -285,8 +275,9 @@ def test_an_expiration_that_is_none(stage: Stage, text: str) -> None:
 
 @rule("TTL-010", queue_types=("classic",))
 def test_nobody_uses_it(stage: Stage) -> None:
-    """An empty one, one with a message, and one whose message is out; one whose consumer was cancelled, and one whose
-    consumer went with its channel; and one to which messages come all the time."""
+    """An empty one, one with a message, and one whose message is out; one whose consumer was cancelled, one whose
+    consumer went with its channel, and one whose consumer went with its connection; and one to which messages come all
+    the time."""
     channel = confirming(stage)
     for filled in (False, True):
         queue = stage.queue({"x-expires": LEASE})
@@ -297,11 +288,14 @@ def test_nobody_uses_it(stage: Stage) -> None:
     channel.publish(out)
     stage.confirmed(channel)
     stage.get(stage.channel(), out)
-    for closed in (False, True):
-        consumer = stage.channel()
+    for way in ("cancel", "channel", "connection"):
+        consumer = stage.channel(connection=stage.connect("leaving") if way == "connection" else None)
         tag = consumer.consume(stage.queue({"x-expires": LEASE}))
         stage.quiesce()
-        consumer.close() if closed else consumer.cancel(tag)
+        if way == "connection":
+            consumer.connection.close(stage.deadline)
+        else:
+            consumer.close() if way == "channel" else consumer.cancel(tag)
         stage.quiesce()
     fed = stage.queue({"x-expires": LEASE})
     queues = [fed, *(one for one in stage.belongings.queues if one != fed)]

@@ -19,6 +19,8 @@ from conformance.drive.stage import Stage
 
 STREAM = 200
 """This many publishes are under way when the broker is killed."""
+ACKED = 2
+"""So many of them are acknowledged before."""
 OLD = 3.0
 """Seconds after which a queue is no longer young (see `killed_young.py` among the findings)."""
 RECOVERS = 20.0
@@ -140,7 +142,8 @@ def test_one_queue_refuses_another_accepts(stage: Stage) -> None:
 
 @rule("CNF-017")
 def test_messages_that_leave_first(stage: Stage) -> None:
-    """Publishes, and in the same write the purge or the deletion of their queue; a consumer that needs no acks."""
+    """Publishes, and in the same write the purge or the deletion of their queue; a consumer that needs no acks. What is
+    published on the same channel afterwards is confirmed, too, also when the queue went with its last consumer."""
     channel = confirming(stage)
     for leave in (channel.purge, channel.delete):
         queue = stage.queue()
@@ -153,6 +156,17 @@ def test_messages_that_leave_first(stage: Stage) -> None:
     stage.quiesce()
     channel.publish(queue, 5, persistent=True)
     stage.quiesce()
+    if stage.queue_type == "classic":
+        going = stage.queue(auto_delete=True)
+        receiver.consume(going, no_ack=True)
+        stage.quiesce()
+        channel.publish(going)
+        stage.confirmed(channel)
+        receiver.close()
+        stage.quiesce()
+        for one in (going, queue):
+            channel.publish(one)
+            stage.quiesce()
 
 
 @rule("CNF-018")
@@ -238,7 +252,8 @@ def test_what_is_routed_is_not_returned(stage: Stage, full: bool) -> None:
 @pytest.mark.parametrize("old", [False, True])
 def test_what_was_confirmed_survives_a_crash(stage: Stage, old: bool) -> None:
     """Persistent messages stream in, and the broker is killed: when half of them are confirmed, to a queue that was
-    declared right before; or when a few are, and when half of the next are, to one that has been there for a while."""
+    declared right before; or when a few are, and when half of the next are, to one that has been there for a while.
+    Some are acknowledged meanwhile."""
     if stage.around.kill is None:
         return
     queue = stage.queue()
@@ -250,6 +265,12 @@ def test_what_was_confirmed_survives_a_crash(stage: Stage, old: bool) -> None:
         stage.quiesce()
         channel.publish(queue, STREAM, persistent=True)
         stage.waiter.settles(partial(_confirmed, channel, STREAM - few))
+        taker = stage.channel(connection=stage.living())
+        for _ in range(ACKED):
+            tag = stage.get(taker, queue)
+            if tag is not None:
+                taker.ack(tag)
+        stage.barrier(taker)
         stage.around.crash(stage)
         reader = stage.channel(connection=stage.living())
         reader.get(queue)

@@ -386,13 +386,13 @@ def _all_that_there_was(stage: Stage) -> None:
 
 @rule("TX-017")
 def test_a_commit_to_a_queue_that_is_gone(stage: Stage) -> None:
-    """A transaction settles, and publishes to two queues. The one that it published to last is deleted and declared
+    """A transaction settles, and publishes, of two queues. The one that it published to last is deleted and declared
     again; then, as that may cost the connection, the one that it published to first, or last, is deleted."""
     for at, again in ((1, True), (0, False), (1, False)):
-        queues = [stocked(stage, 1), stage.queue()]
+        queues = [stocked(stage, 1), stocked(stage, 1)]
         channel, other = transactional(stage), stage.channel()
-        stage.fetch(channel, queues[0], 1)
-        channel.ack(1)
+        held = [tag for queue in queues for tag in stage.fetch(channel, queue)]
+        channel.ack(held[-1], multiple=True)
         gone = queues[1]
         for queue in (gone, queues[0]) if at == 0 else queues:
             channel.publish(queue)

@@ -182,52 +182,6 @@ def test_redelivered_is_said(stage: Stage) -> None:
     stage.quiesce()
 
 
-@rule("RQ-009")
-def test_redelivered_is_not_said_of_the_first_delivery(stage: Stage) -> None:
-    """Fresh messages, behind and beside returned ones, to gets and to a consumer."""
-    channel, queue = holding(stage, 2, of=5)
-    channel.nack(1)
-    stage.fetch(channel, queue, 3)
-    channel.nack(2)
-    restock(stage, queue, 2)
-    channel.consume(queue)
-    stage.quiesce()
-
-
-@rule("RQ-011")
-def test_nothing_is_lost_and_nothing_doubled(stage: Stage) -> None:
-    """Three channels hold messages. Two settle some in every way, then one of them fails; the others close. Then
-    a queue has a limit that is not reached."""
-    queue = stocked(stage, 16)
-    failing, closing, idle = stage.channel(), stage.channel(), stage.channel()
-    for channel, count in ((failing, 6), (closing, 6), (idle, 2)):
-        stage.fetch(channel, queue, count)
-    stage.fetch(closing, queue, no_ack=True)
-    for channel in (failing, closing):
-        channel.ack(1)
-        channel.nack(2, requeue=False)
-        channel.reject(3)
-        channel.nack(4)
-        stage.barrier(channel)
-    with stage.batch():
-        failing.nack(4)
-        closing.close()
-        idle.close()
-    stage.quiesce()
-    if stage.offers("x-max-length"):
-        _drop_nothing(stage)
-
-
-def _drop_nothing(stage: Stage) -> None:
-    """A queue has room for a thousand messages and gets twelve; half of them are out for a while."""
-    queue = stage.queue({"x-max-length": 1000})
-    restock(stage, queue, 12)
-    channel = stage.channel()
-    stage.fetch(channel, queue, 6)
-    channel.nack(0, multiple=True)
-    stage.quiesce()
-
-
 @rule("RQ-012", queue_types=("quorum",))
 def test_deliveries_are_counted(stage: Stage) -> None:
     """A message returned by nack, reject, recover and the end of a channel, to two getters and a consumer."""

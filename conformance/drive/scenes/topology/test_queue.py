@@ -371,21 +371,6 @@ def test_a_purge_spares_what_is_out(stage: Stage) -> None:
     stage.quiesce()
 
 
-@rule("QUEUE-020", queue_types=CLASSIC)
-def test_consumers_are_counted(stage: Stage) -> None:
-    """Of this connection, and of another, with more messages than consumers out with them; asked by a third after
-    each. Those of one more connection may hold one message each, and hold it."""
-    queue, asking, busy = stocked(stage, 7), elsewhere(stage), elsewhere(stage)
-    if stage.offers("basic.qos"):
-        busy.qos(1)
-    for channel in (busy, stage.channel(), elsewhere(stage)):
-        for _ in range(2):
-            channel.consume(queue)
-            stage.quiesce()
-            asking.declare(queue, passive=True)
-            stage.quiesce()
-
-
 @rule("QUEUE-021", queue_types=CLASSIC)
 def test_unused_queues_wait(stage: Stage) -> None:
     """With a message that was got; looked for on this connection and on another, twice each."""

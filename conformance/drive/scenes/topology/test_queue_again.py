@@ -1,14 +1,24 @@
-"""QUEUE: queues declared again, in the same way and in another."""
+"""QUEUE: queues declared again, in the same way and in another, and what the answer tells of their consumers."""
 
 from __future__ import annotations
 
 from codec import methods as m
 from codec import values
 from conformance.catalogue.rules.features import DURABLE, TRANSIENT
+from conformance.drive.around import wait
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import reopen, stocked
 from conformance.drive.scenes.topology.test_exch import CLASSIC
-from conformance.drive.scenes.topology.test_queue import DEAD_KEY, DEAD_LETTERS, LENGTH, OCTETS, elsewhere, owned, typed
+from conformance.drive.scenes.topology.test_queue import (
+    DEAD_KEY,
+    DEAD_LETTERS,
+    GONE,
+    LENGTH,
+    OCTETS,
+    elsewhere,
+    owned,
+    typed,
+)
 from conformance.drive.stage import Stage
 
 OTHERS: tuple[tuple[str, object, object], ...] = (
@@ -90,4 +100,23 @@ def test_exclusive_or_not(stage: Stage) -> None:
     stage.quiesce()
     shared, channel = stage.queue(), stage.channel()
     channel.declare(shared, exclusive=True, arguments=typed(stage))
+    stage.quiesce()
+
+
+@rule("QUEUE-020", queue_types=CLASSIC)
+def test_consumers_are_counted(stage: Stage) -> None:
+    """Of this connection, and of another, with more messages than consumers out with them; asked by a third after
+    each. Those of one more connection may hold one message each, and hold it; at last they leave with it."""
+    queue, asking, busy = stocked(stage, 7), elsewhere(stage), elsewhere(stage)
+    if stage.offers("basic.qos"):
+        busy.qos(1)
+    for channel in (busy, stage.channel(), elsewhere(stage)):
+        for _ in range(2):
+            channel.consume(queue)
+            stage.quiesce()
+            asking.declare(queue, passive=True)
+            stage.quiesce()
+    busy.connection.close(stage.deadline)
+    wait(stage, GONE)
+    asking.declare(queue, passive=True)
     stage.quiesce()

@@ -75,10 +75,11 @@ def test_fanout_disregards_keys(stage: Stage) -> None:
 
 @rule("ROUTE-003", queue_types=CLASSIC)
 def test_topic_keys_without_wildcards(stage: Stage) -> None:
-    """Words in full: with more words, fewer, in another order, in another case; and many words."""
-    long = "a." * MANY
-    keys = ("red", "red.hot", "Red.hot", "hot.red", "red.hot.iron", f"{long}b")
+    """Words in full: with more words, fewer, in another order, in another case; and many words: each of them counts."""
+    long, five = "a." * MANY, ["red", "hot", "iron", "rod", "bent"]
+    keys = ("red", "red.hot", "Red.hot", "hot.red", "red.hot.iron", ".".join(five), f"{long}b")
     channel, exchange = spread(stage, "topic", keys)
+    publish(channel, exchange, *(".".join((*five[:at], "x", *five[at + 1 :])) for at in range(5)), ".".join(five))
     publish(channel, exchange, f"{long}b", f"{long}c", f"{long}b.b")
     publish(channel, exchange, "red", "red.hot", "Red.hot", "re", "red.hot.iron", "hot", "iron.hot.red", "redhot")
     stage.quiesce()

@@ -248,6 +248,8 @@ class ChannelLife:
     """An answer has shown that the broker has handled what was sent until then."""
     sent: dict[tuple[int, int], int] = field(default_factory=dict)
     """Other methods sent since the last answer, by class and method id, with when."""
+    spurned: dict[tuple[int, int], int] = field(default_factory=dict)
+    """Methods sent after the broker closed it, or had to, which it must discard."""
     unsynced: dict[str, deque[tuple[int, Copy]]] = field(default_factory=dict)
     confirmed_from: int = 0
     """When the latest publish was sent that has been confirmed by the queue of its last single settlement."""

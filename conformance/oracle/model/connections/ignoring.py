@@ -53,6 +53,7 @@ def unopened(model: Model, connection: Connection, channel: ChannelLife | None, 
 
 def ignored(model: Model, channel: ChannelLife, event: Event) -> None:
     """A method on a channel that has failed, or is being closed."""
+    channel.spurned[event.class_id, event.method_id] = event.seq
     if event.method == "basic.publish":
         channel.uncounted += channel.confirm
         queue = model.queues.get(event.routing_key or "")

@@ -24,7 +24,9 @@ ASYNCHRONOUS = frozenset(
 
 
 def new_request(event: Event, *, ignored: bool = False) -> Request:
-    return Request(event.seq, event.method, event.class_id, event.method_id, _tag_in(event), ignored=ignored)
+    return Request(
+        event.seq, event.method, event.class_id, event.method_id, _tag_in(event), ignored=ignored, sent_ns=event.time_ns
+    )
 
 
 def _tag_in(event: Event) -> str:

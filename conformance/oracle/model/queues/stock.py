@@ -74,6 +74,12 @@ class Stock:
         over = self.asked_ns - queue.parted_ns >= SOON
         return self._known() and over and 0 < queue.joined == queue.parted + queue.fallen
 
+    def remaining(self) -> int:
+        """How many it has had at most that have not ended as in `abandoned`."""
+        queue = self.queue
+        over = self.asked_ns - queue.parted_ns >= SOON
+        return queue.joined - (queue.parted + queue.fallen if over else 0)
+
     def _known(self) -> bool:
         queue = self.queue
         return bool(queue.declared) and queue.kind == "classic" and not (queue.opaque or queue.deleted)

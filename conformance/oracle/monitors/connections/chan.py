@@ -128,7 +128,7 @@ def open_costs_the_channel(fact: ClosedUnasked, notes: Notes) -> None:
 
 def _refused(channel: ChannelLife, event: Event, notes: Notes) -> None:
     connection = channel.connection
-    most, count = connection.channel_max, notes.memory(Numbers).opened.get(connection.name, 0)
+    most, count = _most(connection), notes.memory(Numbers).opened.get(connection.name, 0)
     text = str(event.args.get("reply_text", ""))
     limited = event.args.get("reply_code") == NOT_ALLOWED and any(word in text for word in ("user", "vhost", "limit"))
     if not most or limited or connection.overheard or channel.number > most:
@@ -136,6 +136,11 @@ def _refused(channel: ChannelLife, event: Event, notes: Notes) -> None:
     rule = REUSED if count >= most else FREE
     seq = channel.opened
     notes.find(rule, event, f"open-ok for channel {channel.number} of {most}", closing(event.args), seq)
+
+
+def _most(connection: Connection) -> int:
+    """So many channels may be open: a client that names no number leaves it at what was offered."""
+    return connection.channel_max or connection.handshake.channel_max or 0
 
 
 # -- closing

@@ -146,6 +146,26 @@ def connection_lost_over_a_close(fact: ConnectionFailed, notes: Notes) -> None:
             )
 
 
+@judges(ConnectionFailed, "ERR-006")
+def connection_lost_over_what_is_discarded(fact: ConnectionFailed, notes: Notes) -> None:
+    """What came for a channel that the broker had closed, before close-ok, cost the connection that it names."""
+    event, connection = fact.event, fact.connection
+    if event.kind != METHOD or fact.error is not None or fact.failing or not _over_a_channel(fact):
+        return
+    ids = ids_of(event)
+    living = [one for one in connection.channels.values() if not one.close_seen]
+    late = [one.spurned[ids] for one in connection.channels.values() if one.close_seen and ids in one.spurned]
+    if late and ids != CLOSE and not any(ids in one.sent or ids in one.spurned for one in living):
+        allowed = "what comes for a channel that the broker has closed is discarded"
+        notes.find("ERR-006", event, allowed, f"connection: {closing(event.args)}", late[-1])
+
+
+def _over_a_channel(fact: ConnectionFailed) -> bool:
+    """Does the broker complain of a channel that the client has not misused?"""
+    connection = fact.connection
+    return fact.event.args.get("reply_code") == CHANNEL_ERROR and not (connection.misused or connection.overheard)
+
+
 @judges(ConnectionFailed)
 def connection_lost_over_nothing(fact: ConnectionFailed, notes: Notes) -> None:
     """A settlement that had to be accepted cost the connection. Without its name in the close this is a guess."""

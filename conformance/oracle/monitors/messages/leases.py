@@ -1,8 +1,9 @@
 """TTL-010 to TTL-012: queues that go when nobody has used them for as long as their x-expires says.
 
 The model claims nothing of such a queue. This family remembers when each was used last: not before the use was sent,
-and not after its answer was read. It is judged by what its own connection asks, for that lives as long as the broker.
-Any question may renew the lease, so a queue is asked once, when its time is certainly over.
+and not after its answer was read. Any question may renew the lease, so a queue is asked once, when its time is
+certainly over. Where two ask at a time, or a connection with consumers ends otherwise than by its client's wish,
+nothing more is claimed.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 
 from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model.connections.channels import OPEN
-from conformance.oracle.model.facts import Passed, Policed
+from conformance.oracle.model.facts import Passed, Policed, SocketClosed
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.patience import LAPSED, too_late
 from conformance.oracle.monitors.table import follows, judges
@@ -26,15 +27,16 @@ QUEUES, QUESTIONS = 64, 256
 NOT_FOUND = 404
 QUESTION = ("queue.declare", "basic.get", "basic.consume", "basic.cancel")
 ANSWER = ("queue.declare-ok", "basic.get-ok", "basic.get-empty", "basic.consume-ok", "basic.cancel-ok")
-Holder = tuple[int, str]
-"""A channel and a consumer tag."""
+Place = tuple[str, int]
+"""A connection, and a channel of it."""
+Holder = tuple[str, int, str]
+"""A connection, a channel and a consumer tag."""
 
 
 @dataclass(slots=True)
 class Lease:
     """One queue, from the answer to its declaration on; all times in nanoseconds."""
 
-    connection: str
     life: int
     prompt: bool
     """Does it go soon after its time?"""
@@ -51,13 +53,29 @@ class Lease:
     """When the first of its consumers started."""
     unsure: bool = False
     """A consumer of it has ended in another way than that its client wanted it."""
-    ending: dict[int, int] = field(default_factory=dict)
+    ending: dict[Place, int] = field(default_factory=dict)
     """Channels with consumers of it that their client closes, and since when."""
 
     @property
     def known(self) -> bool:
         """Is it certain who uses it?"""
         return not self.unsure and not self.ending
+
+    def ends(self, event: Event, channel: int | None = None) -> None:
+        """A channel with consumers of it ends, or all of a connection do."""
+        for connection, number, _ in self.users:
+            if connection == event.connection and channel in (None, number):
+                if event.direction == TO_BROKER:
+                    self.ending[connection, number] = event.time_ns
+                else:
+                    self.unsure = True
+
+    def ended(self, event: Event, channel: int | None = None) -> None:
+        """The broker has answered that."""
+        over = [one for one in self.ending if one[0] == event.connection and channel in (None, one[1])]
+        for place in over if event.direction != TO_BROKER else ():
+            self.used, self.quiet, self.seq = self.ending.pop(place), event.time_ns, event.seq
+            self.users = {one for one in self.users if one[:2] != place}
 
 
 @dataclass(slots=True)
@@ -78,7 +96,7 @@ class Leases:
     """By the names of queues; and what is being asked, by connection and channel."""
 
     by_queue: OrderedDict[str, Lease] = field(default_factory=OrderedDict)
-    asked: OrderedDict[tuple[str, int], LeaseQuestion] = field(default_factory=OrderedDict)
+    asked: OrderedDict[Place, LeaseQuestion] = field(default_factory=OrderedDict)
 
 
 @follows(*QUESTION, rules=(KEPT,))
@@ -93,13 +111,13 @@ def question(fact: Passed, notes: Notes) -> None:
     if event.method == "queue.declare" and new and f'"{EXPIRES}"' in event.arguments:
         _begin(fact, name, leases)
     if event.method == "basic.cancel":
-        holder = event.channel, tag
+        holder = event.connection, event.channel, tag
         name = next((one for one, lease in leases.by_queue.items() if holder in lease.users), "")
     lease = leases.by_queue.get(name)
     if lease is None:
         return
     key, passive = (event.connection, event.channel), event.has("passive")
-    if key in leases.asked or event.connection != lease.connection or event.has("no_wait"):
+    if key in leases.asked or any(one.queue == name for one in leases.asked.values()) or event.has("no_wait"):
         lease.unsure = True  # two at a time: which of them is answered is not asked here
     makes = event.method == "queue.declare" and not passive
     ids = event.class_id, event.method_id
@@ -123,18 +141,18 @@ def _begin(fact: Passed, name: str, leases: Leases) -> None:
     if not name or not sound or strange or not isinstance(life, int) or life <= 0:
         return
     prompt = str(arguments.get("x-queue-type") or "classic") == "classic"
-    leases.by_queue[name] = Lease(event.connection, life * MILLISECOND, prompt)
+    leases.by_queue[name] = Lease(life * MILLISECOND, prompt)
     if len(leases.by_queue) > QUEUES:
         leases.by_queue.popitem(last=False)
 
 
 def _cancelled(event: Event, leases: Leases, notes: Notes) -> None:
-    holder = event.channel, event.consumer_tag or ""
+    holder = event.connection, event.channel, event.consumer_tag or ""
     for name, lease in [*leases.by_queue.items()]:
-        if lease.connection == event.connection and holder in lease.users:
+        if holder in lease.users:
             del leases.by_queue[name]
             if lease.known:
-                notes.find(KEPT, event, f"{name} stays while {holder[1]} consumes", "basic.cancel", lease.seq)
+                notes.find(KEPT, event, f"{name} stays while {holder[2]} consumes", "basic.cancel", lease.seq)
 
 
 @follows("queue.delete", "channel.close")
@@ -147,22 +165,31 @@ def upset(fact: Passed, notes: Notes) -> None:
             leases.by_queue.pop(name, None)
         return
     for lease in leases.by_queue.values():
-        if lease.connection == event.connection and any(number == event.channel for number, _ in lease.users):
-            if event.direction == TO_BROKER:
-                lease.ending[event.channel] = event.time_ns
-            else:
-                lease.unsure = True
+        lease.ends(event, event.channel)
 
 
 @follows("channel.close-ok")
 def ended(fact: Passed, notes: Notes) -> None:
     """The broker has closed the channel as its client wanted, and the consumers are no more."""
-    event = fact.event
     for lease in notes.memory(Leases).by_queue.values():
-        since = lease.ending.pop(event.channel, 0) if lease.connection == event.connection else 0
-        if since and event.direction != TO_BROKER:
-            lease.users = {one for one in lease.users if one[0] != event.channel}
-            lease.used, lease.quiet, lease.seq = since, event.time_ns, event.seq
+        lease.ended(fact.event, fact.event.channel)
+
+
+@follows("connection.close", "connection.close-ok")
+def parted(fact: Passed, notes: Notes) -> None:
+    """Likewise all of a connection."""
+    for lease in notes.memory(Leases).by_queue.values():
+        if fact.event.method == "connection.close":
+            lease.ends(fact.event)
+        else:
+            lease.ended(fact.event)
+
+
+@judges(SocketClosed)
+def lost(fact: SocketClosed, notes: Notes) -> None:
+    """Nobody knows when the broker learns of that."""
+    for lease in notes.memory(Leases).by_queue.values():
+        lease.unsure = lease.unsure or any(one[0] == fact.event.connection for one in lease.users)
 
 
 @follows(*ANSWER, rules=(GOES, RENEWED, KEPT))
@@ -182,10 +209,10 @@ def there(fact: Passed, notes: Notes) -> None:
     if asked.uses:
         lease.used, lease.seq = asked.ns, event.seq
     if event.method == "basic.consume-ok":
-        lease.users.add((event.channel, event.consumer_tag or ""))
+        lease.users.add((event.connection, event.channel, event.consumer_tag or ""))
         lease.kept = lease.kept or event.time_ns
     elif event.method == "basic.cancel-ok":
-        lease.users.discard((event.channel, event.consumer_tag or ""))
+        lease.users.discard((event.connection, event.channel, event.consumer_tag or ""))
 
 
 def _kept(event: Event, asked: LeaseQuestion, lease: Lease, notes: Notes) -> None:

@@ -10,16 +10,24 @@ something that no limit at all explains says nothing: other families speak of th
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-
 from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model.connections.channels import OPEN
 from conformance.oracle.model.facts import Confirmed, Passed, Policed
 from conformance.oracle.monitors.fate import LOSING
 from conformance.oracle.monitors.messages.kept import KEPT, Kept, fate
 from conformance.oracle.monitors.notes import Notes
+from conformance.oracle.monitors.policed import (
+    KNOWN,
+    LONG,
+    MOST,
+    OCTETS,
+    OVERFLOW,
+    REFUSED,
+    TAKEN,
+    PolicedQueue,
+    PolicedQueues,
+    heed,
+)
 from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.topology.policies import PolicyHistory, fits, number
 
@@ -29,13 +37,8 @@ REFUSES, TURNED, FIRST = "POLICY-018", "POLICY-019", "POLICY-020"
 OUTLIVES = "DUR-022"
 OF_FULL = REFUSES, TURNED, FIRST
 ALL = (LIMITS, LATER, PATTERN, HIGHEST, KIND, VHOST, SMALLER, WAITING, REMOVED, OPERATOR, OUTLIVES, *OF_FULL)
-MOST, ARGUMENT, DOES, TYPE = "max-length", "x-max-length", "x-overflow", "x-queue-type"
+ARGUMENT, IN_OCTETS, DOES, TYPE = "x-max-length", "x-max-length-bytes", "x-overflow", "x-queue-type"
 DEAD = "dead-letter-exchange"
-OVERFLOW, REJECT = "overflow", "reject-publish"
-KNOWN = "drop-head", REJECT
-TAKEN, REFUSED = "basic.ack", "basic.nack"
-TTL, LONG = "message-ttl", 600_000
-"""So many milliseconds are longer than a history."""
 TIMES = "x-message-ttl", "x-expires"
 BESIDE = "x-max-priority", "x-single-active-consumer", *TIMES
 """Arguments that say nothing of how much there may be: of messages without priority, which gets take."""
@@ -43,95 +46,6 @@ PRIORITY = '"priority"'
 SHELVES = 64
 REFUSALS = 8
 """A broker may refuse a publish for reasons of its own; hardly so many one after another."""
-Place = tuple[str, int]
-"""A connection, and a channel of it."""
-
-
-@dataclass(slots=True)
-class PolicedQueue:
-    """One queue, from its declaration on."""
-
-    connection: str
-    vhost: str
-    name: str
-    argument: int | None
-    overflow: str | None
-    """What its arguments say that it does when it is full."""
-    declared: int
-    outlived: bool = False
-    """It was there before a restart."""
-    publisher: int = 0
-    pending: dict[str, str] = field(default_factory=dict)
-    """What is published, in order, and how that was answered, if it was."""
-    came: list[str] = field(default_factory=list)
-    """All that came in since it was empty."""
-    ready: list[str] = field(default_factory=list)
-    """What must be there."""
-    taken: list[str] = field(default_factory=list)
-    held: set[int] = field(default_factory=set)
-    """Channels with unacked messages of it."""
-    most: int | None = None
-    """How many it may hold now."""
-    refuses: bool = False
-    """Does it refuse more than that?"""
-    waited: bool = False
-    """A limit has changed while messages were in it."""
-    turned: bool = False
-    """What it does when it is full has changed meanwhile."""
-    speaks: str = ""
-    """The rule that the answers of a full queue speak for, and the policies that say so."""
-    told: list[int] = field(default_factory=list)
-    denied: int = 0
-    """So many were refused one after another, though the oldest must have made room."""
-    asking: int = 0
-    unsure: bool = False
-    """Until it is empty again."""
-    spoiled: bool = False
-    """For good."""
-
-    def full(self) -> bool:
-        return self.most is not None and len(self.ready) >= self.most
-
-    def enter(self) -> Iterator[tuple[str, str]]:
-        """What is answered has come in or not, in the order in which it was published; the oldest make room. Tells of
-        what finds a full queue how that was answered, and how it must be."""
-        for message in [*self.pending]:
-            answer = self.pending[message]
-            if not answer:
-                return
-            del self.pending[message]
-            if self.full():
-                yield answer, REFUSED if self.refuses else TAKEN
-            elif answer == REFUSED:
-                self.unsure = True  # of that nothing is claimed
-            if answer == TAKEN:
-                self.came.append(message)
-                self.ready.append(message)
-                self.trim()
-
-    def trim(self) -> None:
-        over = 0 if self.most is None else max(0, len(self.ready) - self.most)
-        if over and self.refuses:
-            self.unsure = True  # it may keep what it has
-        else:
-            del self.ready[:over]
-
-    def empty(self) -> None:
-        """All is known again."""
-        self.came, self.ready, self.taken = [], [], []
-        self.waited, self.turned, self.unsure, self.denied = False, False, bool(self.pending), 0
-
-
-@dataclass(slots=True)
-class PolicedQueues:
-    """By the names of queues; and which of them a get asks, by its place."""
-
-    by_queue: OrderedDict[str, PolicedQueue] = field(default_factory=OrderedDict)
-    asked: dict[Place, tuple[str, int]] = field(default_factory=dict)
-
-    def of(self, connection: str) -> Iterator[PolicedQueue]:
-        """All that this connection declared."""
-        return (one for one in self.by_queue.values() if one.connection == connection)
 
 
 @follows("queue.declare")
@@ -146,38 +60,23 @@ def declared(fact: Passed, notes: Notes) -> None:
     if "x-dead-letter-exchange" in arguments:
         for one in policed.by_queue.values():
             one.spoiled = True
-    plain = {*arguments} <= {ARGUMENT, DOES, TYPE, *BESIDE} and arguments.get(TYPE, "classic") == "classic"
+    plain = {*arguments} <= {ARGUMENT, IN_OCTETS, DOES, TYPE, *BESIDE} and arguments.get(TYPE, "classic") == "classic"
     plain = plain and all((number(arguments[one]) or 0) >= LONG for one in TIMES if one in arguments)
     plain = plain and arguments.get(DOES) in (None, *KNOWN)
-    limited = ARGUMENT not in arguments or number(arguments[ARGUMENT]) is not None
+    limited = all(number(arguments[one]) is not None for one in (ARGUMENT, IN_OCTETS) if one in arguments)
     if known or not name or not plain or not limited or event.has("auto_delete"):
         return
-    vhost, most = fact.connection.vhost, number(arguments.get(ARGUMENT))
+    vhost, most, octets = fact.connection.vhost, number(arguments.get(ARGUMENT)), number(arguments.get(IN_OCTETS))
     if fact.topology.queue(vhost, name) is None:
         kept, before = notes.memory(Kept), notes.memory(Kept).queues.get((vhost, name))
         outlived = kept.started and before is not None and fate(before) == KEPT
-        entry = PolicedQueue(event.connection, vhost, name, most, arguments.get(DOES), event.seq, outlived)
+        entry = PolicedQueue(event.connection, vhost, name, most, octets, arguments.get(DOES), event.seq, outlived)
         policed.by_queue[name] = entry
     if len(policed.by_queue) > SHELVES:
         policed.by_queue.popitem(last=False)
 
 
 # -- what holds
-
-
-def heed(entry: PolicedQueue, policies: PolicyHistory) -> bool:
-    """What arguments and policies set together holds from now on; is that known?"""
-    found = policies.settings(entry.vhost, "classic", entry.name)
-    entry.most, entry.refuses = None, False
-    if found is None:
-        return False
-    limits = [one for one in (entry.argument, number(found.get(MOST))) if one is not None]
-    overflow, long = entry.overflow or found.get(OVERFLOW), found.get(TTL)
-    entry.most, entry.refuses = min(limits, default=None), overflow == REJECT
-    operators = policies.fitting(entry.vhost, "classic", entry.name, operator=True)
-    if overflow not in (None, *KNOWN) or any(OVERFLOW in one.definition for one in operators):
-        return False
-    return {*found} <= {MOST, OVERFLOW, TTL} and (long is None or (number(long) or 0) >= LONG)
 
 
 def seqs(policies: PolicyHistory) -> list[int]:
@@ -188,6 +87,8 @@ def rule_of(entry: PolicedQueue, policies: PolicyHistory) -> str:
     """What the number of its messages speaks for; empty: no policy has to do with it."""
     own = policies.fitting(entry.vhost, "classic", entry.name)
     operators = policies.fitting(entry.vhost, "classic", entry.name, operator=True)
+    if operators and (entry.octets is not None or OCTETS in operators[0].definition):
+        return ""
     if operators:
         most = number(operators[0].definition.get(MOST))
         less = entry.argument is not None and most is not None and entry.argument < most
@@ -202,7 +103,8 @@ def rule_of(entry: PolicedQueue, policies: PolicyHistory) -> str:
         return OUTLIVES
     if OVERFLOW in own[0].definition and (entry.refuses or entry.overflow):
         return FIRST if entry.overflow else REFUSES
-    if entry.argument is not None and MOST in own[0].definition:
+    both = (entry.argument, MOST), (entry.octets, OCTETS)
+    if any(argument is not None and key in own[0].definition for argument, key in both):
         return SMALLER
     if own[0].seq < entry.declared:
         return LATER
@@ -277,6 +179,7 @@ def published(fact: Passed, notes: Notes) -> None:
     if not (sound and mine and plain) or not event.message or event.message in entry.pending:
         entry.spoiled = True
         return
+    entry.weigh(event.body_size or 0)
     sure = heed(entry, fact.topology.policies)
     if entry.taken or entry.asking or not sure or not fact.topology.policies.settled(event.time_ns):
         entry.unsure, entry.denied = True, 0
@@ -375,7 +278,8 @@ def _compare(event: Event, entry: PolicedQueue, policies: PolicyHistory, notes: 
     rule = rule_of(entry, policies)
     if not rule or any(DEAD in one.definition for one in policies.by_key.values()):
         return
-    limits = [number(one.definition.get(MOST)) for one in policies.by_key.values()]
+    found = [one.definition for one in policies.by_key.values()]
+    limits = [number(one.get(MOST)) for one in found] + [entry.room(one.get(OCTETS)) for one in found]
     least = min((one for one in limits if one is not None), default=len(entry.came))
     if entry.taken == entry.ready:
         if len(entry.came) > least:

@@ -74,6 +74,8 @@ class Life:
     """Nothing but its time takes it away from its queue."""
     ranked: bool = False
     """Others may have come before it, whenever they were published."""
+    committing: bool = False
+    """The commit that publishes it is sent."""
 
     @property
     def life(self) -> int:
@@ -102,6 +104,8 @@ class Lives:
     """Queues in which every message has a time to live. Does nothing come in or out but what is published to them?"""
     lost: int = 0
     """How many messages were forgotten, or not understood."""
+    uncommitted: dict[tuple[str, int], list[str]] = field(default_factory=dict)
+    """Messages that a transaction has published, by its channel."""
     seqs: list[int] = field(default_factory=list)
     times: list[int] = field(default_factory=list)
     """When the latest questions were sent."""
@@ -125,16 +129,18 @@ def published(fact: Passed, notes: Notes) -> None:
     if channel is None or channel.state != OPEN or channel.indeterminate or not connection.usable():
         lives.lost += 1
         return
-    strange = channel.transactional or "immediate" in event.flags or '"CC"' in event.arguments
+    strange = "immediate" in event.flags or '"CC"' in event.arguments
     life = None
     plain = _plain(queue, notes) and not fact.topology.policies
     if plain and queue.there_for(channel) and not strange and event.message not in lives.by_message:
         own = int(found[1]) * MILLISECOND if found else None
-        waiting = _waiting(connection, queue.name)
+        waiting = None if channel.transactional else _waiting(connection, queue.name)
         life = Life(queue.name, event.connection, event.seq, event.time_ns, own, shared, waiting)
         life.kept, life.ranked = LEAKS.isdisjoint(queue.arguments), LEVELS in queue.arguments
     lives.lost += life is None
     lives.by_message[event.message] = life
+    if channel.transactional:
+        lives.uncommitted.setdefault((event.connection, event.channel), []).append(event.message)
     if len(lives.by_message) > MESSAGES:
         lives.by_message.popitem(last=False)
         lives.lost += 1
@@ -223,6 +229,28 @@ def asked(fact: Passed, notes: Notes) -> None:
             lives.shelves.popitem(last=False)
 
 
+@follows("tx.commit", "tx.rollback", "tx.commit-ok")
+def decided(fact: Passed, notes: Notes) -> None:
+    """What a transaction publishes comes with its commit; its time begins then."""
+    event, lives = fact.event, notes.memory(Lives)
+    place, waiting = (event.connection, event.channel), list[str]()
+    for message in lives.uncommitted.pop(place, ()):
+        life = lives.by_message.get(message)
+        if life is None:
+            continue
+        if event.direction != TO_BROKER and life.committing:
+            life.certain, life.certain_ns = event.seq, event.time_ns
+        elif event.direction != TO_BROKER:
+            waiting.append(message)  # of the next transaction
+        elif event.method == "tx.commit" and not life.committing:
+            life.sent, life.sent_ns, life.committing = event.seq, event.time_ns, True
+            waiting.append(message)
+        else:
+            life.over = True  # undone, or another commit is under way
+    if waiting:
+        lives.uncommitted[place] = waiting
+
+
 @judges(Confirmed)
 def certain(fact: Confirmed, notes: Notes) -> None:
     """It is in its queue by now."""
@@ -301,6 +329,9 @@ def not_there(fact: FoundEmpty, notes: Notes) -> None:
             continue
         if not life.kept:
             continue
+        if life.life == 0 and life.waiting is not None and _waits_still(fact, life):
+            _never_served(fact, message, life, notes)
+            continue
         if life.connection != event.connection or queue.others(life.sent, fact.receiver) or _unseen(queue, message):
             continue
         since = lives.asked(fact.since)
@@ -312,6 +343,22 @@ def not_there(fact: FoundEmpty, notes: Notes) -> None:
             notes.find(STAYS, event, allowed, seen, life.sent, unless=LOSING)
         elif since >= life.deadline:
             _gone(message, life, queue, lives, notes)
+
+
+def _waits_still(fact: FoundEmpty, life: Life) -> bool:
+    """Is the consumer that found nothing else to wait for still the only one?"""
+    consumers = [one.consumer for one in fact.queue.receivers if one is not fact.receiver]
+    alone = consumers[0] if len(consumers) == 1 else None
+    known = alone is not None and alone.state == LIVE and life.waiting is not None and alone.tag == life.waiting[2]
+    return known and not life.left_ns and not (fact.queue.losers or fact.queue.deleted or fact.queue.purged)
+
+
+def _never_served(fact: FoundEmpty, message: str, life: Life, notes: Notes) -> None:
+    """It is gone, and has not come to the consumer either."""
+    if too_late(notes.memory(Lives).asked(fact.since), life.certain_ns, DROPPED, notes):
+        life.over = True
+        allowed = f"{message} for {life.waiting[2] if life.waiting else ''}, which waits"
+        notes.find(AT_ONCE, fact.event, allowed, "it does not come, and the queue is empty", life.sent, unless=LOSING)
 
 
 def _gone(message: str, life: Life, queue: Queue, lives: Lives, notes: Notes) -> None:

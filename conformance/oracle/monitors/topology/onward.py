@@ -85,7 +85,7 @@ def _leaving(fact: Passed, channel: ChannelLife, delivery: Delivery) -> Leaving 
     ways = explain(fact.topology, channel, exchange, Message(key, publication.content))
     if ways is None or ways.delicate:
         return None
-    reached = frozenset(name for name in ways.reached if name != queue.name)
+    reached = frozenset(ways.reached)
     there = frozenset(_plain(fact.topology, channel, reached))
     barred = frozenset(ways.barred) - {queue.name} if there == reached else frozenset()  # else it may go on from there
     several = len(reached) > 1 or any(len(labels) > 1 for labels in ways.reached.values())
@@ -101,7 +101,7 @@ def _plain(topology: Topology, channel: ChannelLife, names: frozenset[str]) -> I
 
 
 def _keeps(queue: NamedQueue) -> bool:
-    return not queue.auto_delete and queue.owner is None and set(queue.arguments) <= {"x-queue-type"}
+    return not queue.auto_delete and queue.owner is None and set(queue.arguments) <= {"x-queue-type", EXCHANGE, KEY}
 
 
 @judges(Accepted)
@@ -134,7 +134,7 @@ def came(fact: Delivered, notes: Notes) -> None:
     """It is in a queue: one that a way leads to?"""
     known = notes.memory(Departures).by_message
     leaving, name = known.get(fact.copy.id) if known else None, fact.queue.name
-    if leaving is None or '"x-death"' not in fact.event.arguments or name == leaving.queue:
+    if leaving is None or '"x-death"' not in fact.event.arguments:
         return
     if name in leaving.barred and fact.queue.declared:
         known[fact.copy.id] = None

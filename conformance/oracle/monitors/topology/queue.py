@@ -9,6 +9,7 @@ A memory of the family: the names that declarations have asked for, and those th
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from string import ascii_letters, digits
 from typing import Any
 
 from conformance.history.events import TO_BROKER
@@ -45,6 +46,8 @@ COMPARED = (
 LIMITS = ("x-max-length", "x-message-ttl", "x-expires")
 LINE_BREAKS = frozenset("\r\n")
 """RabbitMQ takes them out of names."""
+SIGNS = frozenset(ascii_letters + digits + "-_.:")
+"""What the text lets a name of a queue have."""
 MOST = 1024
 USUAL = 127
 
@@ -274,18 +277,16 @@ def unused(asked: Asked) -> bool:
 
 @judges(Answered, COUNTED)
 def counts_consumers(fact: Answered, notes: Notes) -> None:
-    """declare-ok counts those that were there when it was asked, and are still; and no more, where none has ever
-    left."""
+    """declare-ok counts those that were there when it was asked, and are still; and none that had certainly left by
+    then."""
     request, least = fact.request, fact.request.consumers
     if request.method != DECLARE or least <= 0 or request.source is None:
         return
-    count, there = (
-        int(fact.event.args.get("consumer_count", 0)),
-        Stock(request.source, fact.channel, timed=False, asked_ns=0).consumers(),
-    )
+    stock = Stock(request.source, fact.channel, timed=False, asked_ns=request.sent_ns)
+    count, there = int(fact.event.args.get("consumer_count", 0)), stock.consumers()
     if there < least:
         return
-    if count < least or (count > there == request.source.joined):
+    if count < least or (there == stock.remaining() < count):
         allowed = f"queue.declare-ok with {least} consumers"
         notes.find(COUNTED, fact.event, allowed, f"queue.declare-ok with {count}", request.seq)
     else:
@@ -337,6 +338,9 @@ def _chosen(fact: Answered, name: str, memory: Names, notes: Notes) -> None:
     elif name in memory.chosen:
         allowed = "a name that no other queue has"
         notes.find(CHOSEN, fact.event, allowed, f"{name} once more", fact.request.seq, memory.chosen[name])
+    elif not set(name) <= SIGNS:
+        allowed = "a name of letters, digits and the four signs that names may have"
+        notes.find(CHOSEN, fact.event, allowed, repr(name), fact.request.seq)
     else:
         notes.exercise(CHOSEN)
         memory.chosen[name] = fact.event.seq

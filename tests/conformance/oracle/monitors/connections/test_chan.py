@@ -7,6 +7,7 @@ from tests.support.tables import test_broken, test_lawful, test_sound
 __all__ = ["test_broken", "test_lawful", "test_sound"]
 
 FEW = "0 > tune-ok channels=2 \n"
+NO_WISH = "0 < tune channels=9 \n 0 > tune-ok channels=0 \n"
 TWO = FEW + "@open 2 \n @open 1 \n"
 THIRD = TWO + "3 > open \n"
 OVER = TWO + "@close 1 \n @close 2 \n 1 > open \n"
@@ -39,6 +40,7 @@ BROKEN = [
     ("CHAN-001", AGAIN + "0 < kicked 503 20 10 COMMAND_INVALID"),
     ("CHAN-002", FEW + "2 > open \n 0 < kicked 504 20 10 CHANNEL_ERROR"),
     ("CHAN-002", FEW + "2 > open \n 2 < closed 504 20 10 CHANNEL_ERROR"),
+    ("CHAN-002", NO_WISH + "1 > open \n 0 < kicked 530 0 0 NOT_ALLOWED"),
     ("CHAN-003", OVER + "0 < kicked 530 0 0 number of channels"),
     ("CHAN-004", THIRD + "3 < open-ok \n - deadline replies"),
     ("CHAN-004", THIRD + "0 < kicked 541 0 0 INTERNAL_ERROR"),
@@ -55,6 +57,9 @@ BROKEN = [
     ("CHAN-009", "@open 1 \n 0 > open \n - deadline replies"),
 ]
 LAWFUL = {
+    "without a number there may be no limit": NO_WISH.replace("9", "1") + "@open 1 \n @open 2",
+    "without a number the limit is what was offered": NO_WISH.replace("9", "1")
+    + "@open 1 \n 2 > open \n 0 < kicked 530 0 0 NOT_ALLOWED",
     "one channel too many takes too much": THIRD + "0 < kicked 506 0 0 RESOURCE_ERROR",
     "a get of no queue costs the connection": RENEWED + "1 > get \n 0 < kicked 530 60 70 NOT_ALLOWED",
     "the broker closes the channel before it reads the second open": "@queue q \n @consume 1 q c1 \n 1 > open \n"

@@ -283,6 +283,14 @@ def test_a_frame_that_nobody_asked_for_is_the_brokers_fault_unless_the_question_
         assert play("- observed \n @open 1 \n" + text).broken == []
 
 
+def test_what_is_discarded_costs_no_connection(play) -> None:
+    """ERR-006: unless the broker may mean what came for a channel that is open."""
+    late, lost = "1 > cancel c1 \n", "0 < kicked 504 60 30 CHANNEL_ERROR"
+    assert play(BAD + REFUSED + late + lost).broken == ["ERR-006"]
+    assert play(BAD + late + REFUSED + "1 > closed-ok \n" + lost).broken == ["ERR-006"]
+    assert "ERR-006" not in play(BAD + REFUSED + late + "@open 7 \n 7 > cancel c2 \n" + lost).broken
+
+
 def test_a_channel_is_closed_once(play) -> None:
     """ERR-006: not for each mistake, and not again behind the first; closes that cross are another matter."""
     assert play(BAD + "1 > ack 9 \n" + REFUSED + REFUSED).broken == ["ERR-006"]

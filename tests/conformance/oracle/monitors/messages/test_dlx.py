@@ -135,6 +135,8 @@ FORKED += dead(entry("q", "expired", 1, exchange=["S", "f"]), ONCE)
 ONWARD = "@queue d classic \n @queue e classic \n @queue q classic x-dead-letter-exchange=f \n @exchange f d \n"
 ONWARD += "@exchange g e \n 90 > bind-exchange g f k \n 90 < bind-exchange-ok \n @confirming 1 \n @open 2 \n @open 3 \n"
 ONWARD += M1 + REJECTED
+HOME = "@queue d classic \n @queue q classic x-dead-letter-exchange=f \n @exchange f d q \n"
+HOME += "@confirming 1 \n @open 2 \n @open 3 \n" + M1 + REJECTED
 LOOSE = "90 > unbind-exchange g f k \n 90 < unbind-exchange-ok \n"
 ASK_E, IN_E = "3 > get e no_ack \n", f"3 < get-ok 1 m1 q exchange=f {dead(ONCE)}"
 OTHERWISE = "@queue e classic \n @queue q classic x-dead-letter-exchange=f \n @route f direct other e \n"
@@ -224,6 +226,7 @@ BROKEN = [
     ("DLX-013", ACKED + GOT + dead(ONCE)),
     ("DLX-014", ONWARD + LATER + ASK_E + EMPTY),
     ("DLX-014", OTHERWISE + IN_E),
+    ("DLX-014", HOME + LATER + "3 > get q no_ack \n" + EMPTY),
     ("MODE-004", WAITS + M1 + TAKEN + AGAIN_SEEN.replace("1 > publish w m1 expiration=100 \n 1 < ack 2 \n", "")),
     ("DLX-013", SIMPLE + dead(ONCE) + " \n " + ASK + GOT.replace("ok 1", "ok 2") + dead(ONCE)),
 ]

@@ -36,6 +36,14 @@ def by(policies: str, *messages: str, declare: str = PLAIN) -> str:
     return declare + policies + sent(1, 2, 3, 4) + got(*messages)
 
 
+def weighed(policies: str, *messages: str, declare: str = PLAIN, size: int = 20_000) -> str:
+    """Likewise, and each has so many octets."""
+    large = sent(1, 2, 3, 4).replace(" \n 8 <", f" split={size} \n 8 <")
+    return declare + policies + large + got(*messages, how=f"q split={size}")
+
+
+OCTETS = '- rule p ^q$ {"max-length-bytes":50000} \n'
+ROOM = "@queue q classic x-max-length-bytes=70000 \n" + OPEN
 ALL, LAST = ("m1", "m2", "m3", "m4"), ("m3", "m4")
 LATER = TWO + PLAIN
 MINE = TWO + OPEN + "8 > declare q classic exclusive \n 8 < declare-ok q \n"
@@ -145,6 +153,9 @@ BROKEN = [
     ("POLICY-008", PLAIN + LOWERED + got("m2", "m3", "m4")),
     ("POLICY-008", PLAIN + RAISED + got("m4", "m5")),
     ("POLICY-009", by(GONE, *LAST)),
+    ("POLICY-001", weighed(OCTETS, *ALL)),
+    ("POLICY-007", weighed(OCTETS, "m2", "m3", "m4", declare=ROOM)),
+    ("POLICY-009", weighed(OCTETS + "- unrule p \n", *ALL, declare=ROOM)),
     ("POLICY-009", NO_LIMIT + returned(1) + returned(2) + "- wait 11 \n" + NO_MORE),
     ("POLICY-010", by(OPERATOR, "m2", "m3", "m4")),
     ("POLICY-011", PLAIN + DIES + got("m1")),
@@ -176,6 +187,10 @@ BROKEN = [
 ]
 BUSY = TWO.replace("} \n", "} busy \n")
 LAWFUL = {
+    "a limit of octets": weighed(OCTETS, *LAST),
+    "a limit of octets, and a larger one of the queue's own": weighed(OCTETS, *LAST, declare=ROOM),
+    "a limit of octets of the queue's own": weighed(OCTETS + "- unrule p \n", "m2", "m3", "m4", declare=ROOM),
+    "what is beside a small body may count": weighed(OCTETS.replace("50000", "50"), "m4", size=20),
     "it may come again in a moment": NO_LIMIT + returned(1) + returned(2) + "- wait 2 \n" + NO_MORE,
     "it was rejected, and somebody else may have it": NO_LIMIT
     + returned(1)

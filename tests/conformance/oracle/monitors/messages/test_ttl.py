@@ -21,6 +21,10 @@ WAITED = "@queue q \n @confirming 1 \n @consume 2 q c1 no_ack \n" + NONE
 NEXT = "1 > publish q m2 \n 1 < ack 2 \n"
 COUNT = TIMED + BARE + "- wait 2.5 \n 90 > declare q passive \n"
 LEASE = "@queue q classic x-expires=1000 \n @open 2 \n"
+ELSEWHERE = "d:1 > open \n d:1 < open-ok \n d:1 > consume q c1 \n d:1 < consume-ok c1 \n"
+ZERO = "@queue q classic x-message-ttl=0 \n @confirming 1 \n @consume 2 q c1 no_ack \n" + BARE
+IN_TX = "@queue q \n @open 2 \n @open 3 \n 3 > select \n 3 < select-ok \n 3 > publish q m1 expiration=1000 \n"
+COMMITTED = IN_TX + LATE + "3 > commit \n 3 < commit-ok \n"
 WORD = "@queue q \n @open 1 \n 1 > publish q m1 expiration=soon \n"
 TEXT = "PRECONDITION_FAILED - invalid expiration"
 PASSIVE, GONE = "2 > declare q passive \n", "2 < closed 404 50 10 NOT_FOUND \n"
@@ -60,6 +64,11 @@ BROKEN = [
     ("TTL-009", WORD + f"1 < closed 404 60 40 {TEXT}"),
     ("TTL-010", LEASE + "- wait 62 \n" + PASSIVE + "2 < declare-ok q"),
     ("TTL-010", LEASE + "@consume 3 q c1 \n @close 3 \n - wait 62 \n" + PASSIVE + "2 < declare-ok q"),
+    ("TTL-010", LEASE + ELSEWHERE + "d:0 > bye \n d:0 < bye-ok \n - wait 62 \n" + PASSIVE + "2 < declare-ok q"),
+    ("TTL-012", LEASE + ELSEWHERE + LATE + PASSIVE + GONE),
+    ("TTL-008", ZERO + "- wait 11 \n @open 3 \n 3 > get q \n 3 < get-empty"),
+    ("TTL-004", COMMITTED + HALF + ASK + EMPTY),
+    ("TTL-001", COMMITTED + LATE + ASK + GOT),
     ("TTL-011", LEASE + HALF + ASK + EMPTY + HALF + PASSIVE + GONE),
     ("TTL-011", LEASE + "@consume 3 q c1 \n" + LATE + "@close 3 \n" + HALF + PASSIVE + GONE),
     ("TTL-011", LEASE + "@consume 2 q c1 \n" + HALF + "2 > cancel c1 \n 2 < cancel-ok c1 \n" + HALF + PASSIVE + GONE),
@@ -70,6 +79,21 @@ BROKEN = [
     ("TTL-012", LEASE + "@consume 3 q c1 \n" + LATE + PASSIVE + GONE),
 ]
 LAWFUL = {
+    "it may be on its way to who waits": ZERO + "- wait 5 \n @open 3 \n 3 > get q \n 3 < get-empty",
+    "who waited has left": ZERO + "@close 2 \n - wait 11 \n @open 3 \n 3 > get q \n 3 < get-empty",
+    "its consumer is elsewhere, and is lost": LEASE + ELSEWHERE + "- end d aborted \n - wait 62 \n" + PASSIVE + GONE,
+    "its consumer elsewhere was lost and not missed": LEASE
+    + ELSEWHERE
+    + "- end d aborted \n - wait 62 \n"
+    + PASSIVE
+    + "2 < declare-ok q",
+    "it is not committed": IN_TX + HALF + ASK + EMPTY,
+    "it was undone": IN_TX + "3 > rollback \n 3 < rollback-ok \n 3 > commit \n 3 < commit-ok \n" + ASK + EMPTY,
+    "it is of the next transaction": IN_TX.replace("3 > publish", "3 > commit \n 3 > publish")
+    + "3 < commit-ok \n"
+    + ASK
+    + EMPTY,
+    "a commit takes its time": IN_TX + "3 > commit \n" + LATE + "3 < commit-ok \n" + ASK + GOT,
     "it was asked for in time": PLAIN + OWN + HALF + ASK + LATE + GOT,
     "it was confirmed late": PLAIN + OWN.replace("1 <", f"{LATE} 1 <") + ASK + GOT,
     "it is not confirmed": PLAIN + OWN.replace("1 < ack 1 \n", "") + LATE + ASK + GOT,

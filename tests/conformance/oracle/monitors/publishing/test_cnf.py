@@ -131,6 +131,7 @@ BROKEN = [
     ),
 ]
 LAWFUL = {
+    "it is refused while its queue is deleted": Q + "1 > publish q m1 \n 1 > delete q \n 1 < delete-ok \n 1 < nack 1",
     "no channel has confirms": "@open 1 \n 1 > confirm \n 1 < closed 540 85 10 no \n @open 2 \n 2 > confirm \n"
     "2 < closed 540 85 10 no",
     "another connection has confirms": "@confirming 1 \n d:1 > open \n d:1 < open-ok \n d:1 > confirm \n"

@@ -77,6 +77,7 @@ BROKEN = [
     ("QUEUE-009", "@open 1 \n 1 > declare amq.mine \n 1 < declare-ok amq.mine"),
     ("QUEUE-010", "@open 1 \n 1 > declare \n 1 < declare-ok"),
     ("QUEUE-010", "@open 1 \n 1 > declare \n 1 < declare-ok a \n 1 > declare \n 1 < declare-ok a"),
+    ("QUEUE-010", "@open 1 \n 1 > declare \n 1 < declare-ok a/b"),
     ("QUEUE-011", "@open 1 \n 1 > declare Q \n 1 < declare-ok q"),
     ("QUEUE-012", USED + "2 < delete-ok"),
     ("QUEUE-013", FULL + "2 < delete-ok"),
@@ -91,9 +92,13 @@ BROKEN = [
     ("QUEUE-019", STOCKED + PURGED + "@consume 2 q c1 \n 2 < deliver c1 1 m1 q"),
     ("QUEUE-020", CONSUMED + COUNT + "consumers=1"),
     ("QUEUE-020", CONSUMED + COUNT + "consumers=3"),
+    ("QUEUE-020", CONSUMED + "d:0 > bye \n d:0 < bye-ok \n - wait 3 \n" + COUNT + "consumers=2"),
+    ("QUEUE-020", CONSUMED + "1 > cancel c1 \n 1 < cancel-ok c1 \n - wait 3 \n" + COUNT + "consumers=2"),
     ("QUEUE-021", WAITING + NOT_FOUND),
 ]
 LAWFUL = {
+    "a consumer has only just left": CONSUMED + "d:0 > bye \n d:0 < bye-ok \n" + COUNT + "consumers=2",
+    "nobody knows when a lost client is missed": CONSUMED + "- end d aborted \n - wait 3 \n" + COUNT + "consumers=2",
     "what is on its way when a queue is purged": STOCKED + "@open 2 \n 2 > get q \n" + PURGED + "2 < get-ok 1 m1 q",
     "what a consumer may have had when its queue was purged": STOCKED
     + "@consume 2 q c1 \n"

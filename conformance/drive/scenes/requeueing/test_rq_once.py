@@ -1,0 +1,89 @@
+"""RQ: each message comes once, and is new when it comes first: in queues of all kinds, and where two have it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from conformance.drive.scenes.marks import rule
+from conformance.drive.scenes.props import confirming, holding, large, restock, stocked
+from conformance.drive.stage import Stage
+
+OTHERWISE: Mapping[str, object] = {
+    "x-max-priority": 5,
+    "x-single-active-consumer": True,
+    "x-message-ttl": 3_600_000,
+    "x-max-length": 1000,
+}
+"""Arguments by which a queue is another, and its messages are none."""
+
+
+@rule("RQ-009")
+def test_redelivered_is_not_said_of_the_first_delivery(stage: Stage) -> None:
+    """Fresh messages, behind and beside returned ones, to gets and to a consumer; and in queues of other kinds."""
+    channel, queue = holding(stage, 2, of=5)
+    channel.nack(1)
+    stage.fetch(channel, queue, 3)
+    channel.nack(2)
+    restock(stage, queue, 2)
+    channel.consume(queue)
+    stage.quiesce()
+    for name, value in OTHERWISE.items() if stage.queue_type == "classic" else ():
+        if stage.offers(name):
+            other = stage.queue({name: value})
+            restock(stage, other, 2)
+            stage.fetch(stage.channel(), other, no_ack=True)
+            stage.channel().consume(other, no_ack=True)
+            stage.quiesce()
+
+
+@rule("RQ-011")
+def test_nothing_is_lost_and_nothing_doubled(stage: Stage) -> None:
+    """Three channels hold messages. Two settle some in every way, then one of them fails; the others close. Then
+    a queue has a limit that is not reached. And some messages are in two queues, and are settled in one."""
+    queue = stocked(stage, 16)
+    failing, closing, idle = stage.channel(), stage.channel(), stage.channel()
+    for channel, count in ((failing, 6), (closing, 6), (idle, 2)):
+        stage.fetch(channel, queue, count)
+    stage.fetch(closing, queue, no_ack=True)
+    for channel in (failing, closing):
+        channel.ack(1)
+        channel.nack(2, requeue=False)
+        channel.reject(3)
+        channel.nack(4)
+        stage.barrier(channel)
+    with stage.batch():
+        failing.nack(4)
+        closing.close()
+        idle.close()
+    stage.quiesce()
+    if stage.offers("x-max-length"):
+        _drop_nothing(stage)
+    _in_two(stage)
+
+
+def _drop_nothing(stage: Stage) -> None:
+    """A queue has room for a thousand messages and gets twelve; half of them are out for a while."""
+    queue = stage.queue({"x-max-length": 1000})
+    restock(stage, queue, 12)
+    channel = stage.channel()
+    stage.fetch(channel, queue, 6)
+    channel.nack(0, multiple=True)
+    stage.quiesce()
+
+
+def _in_two(stage: Stage) -> None:
+    """In each way that a message can leave one of them; small ones, and one of several frames."""
+    queues = stage.queue(), stage.queue()
+    exchange, publisher, taker = stage.exchange(*queues), confirming(stage), stage.channel()
+    for body in (None, None, None, large(publisher)):
+        publisher.publish("", exchange=exchange, persistent=True, body=body)
+        stage.confirmed(publisher)
+    first, second, third = stage.fetch(taker, queues[0], 3)
+    taker.ack(first)
+    taker.reject(second, requeue=False)
+    taker.ack(third)
+    stage.barrier(taker)
+    stage.fetch(taker, queues[1], 2, no_ack=True)
+    taker.purge(queues[0])
+    stage.quiesce()
+    stage.fetch(taker, queues[1], 2, no_ack=True)
