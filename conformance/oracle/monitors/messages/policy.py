@@ -143,6 +143,9 @@ def declared(fact: Passed, notes: Notes) -> None:
         return
     name, arguments = event.queue or "", event.args.get("arguments") or {}
     known = policed.by_queue.pop(name, None)
+    if known is not None and _again(known, fact):
+        policed.by_queue[name] = known
+        return
     if "x-dead-letter-exchange" in arguments:
         for one in policed.by_queue.values():
             one.spoiled = True
@@ -160,6 +163,14 @@ def declared(fact: Passed, notes: Notes) -> None:
         policed.by_queue[name] = entry
     if len(policed.by_queue) > SHELVES:
         policed.by_queue.popitem(last=False)
+
+
+def _again(known: PolicedQueue, fact: Passed) -> bool:
+    """Is it there, and declared just as it was? Then nothing changes."""
+    vhost, arguments = fact.connection.vhost, fact.event.args.get("arguments") or {}
+    there = fact.topology.queue(vhost, known.name)
+    alike = (known.vhost, known.argument, known.overflow) == (vhost, number(arguments.get(ARGUMENT)), arguments.get(DOES))
+    return there is not None and there.gone is None and alike
 
 
 # -- what holds
