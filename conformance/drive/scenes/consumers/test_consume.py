@@ -91,7 +91,7 @@ def test_sixteen_consumers(stage: Stage) -> None:
 @pytest.mark.parametrize("how", ["cancel", "quiet cancel", "close", "failure", "connection", "deletion"])
 def test_an_exclusive_consumer_ends(stage: Stage, how: str) -> None:
     """It is cancelled, with an answer or without, or its channel closed, by the client or over a mistake, or its
-    connection, or its queue is deleted, and declared anew; then another is exclusive, and after that there are two. Each
+    connection, or its queue is deleted and declared anew; then another is exclusive, and after that there are two. Each
     holds what has come to it meanwhile."""
     if "cancel" in how:
         stage.require("basic.cancel")

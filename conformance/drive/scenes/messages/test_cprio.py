@@ -45,8 +45,8 @@ def spread(stage: Stage, queue: str, count: int, among: Sequence[Channel]) -> No
 )
 def test_the_highest_is_served(stage: Stage, ranks: Sequence[int | None]) -> None:
     """All have room for everything. The consumer without a priority starts last. Others become full, and have room
-    again, also by giving back what they hold. And one more comes and leaves, by a cancel or with its channel. Or none of
-    them acknowledges."""
+    again, also by giving back what they hold. And one more comes and leaves, by a cancel or with its channel. Or none
+    acknowledges anything."""
     queue = stage.queue()
     among = consumers(stage, queue, ranks)
     for count in (1, 5):

@@ -15,8 +15,8 @@ from conformance.drive.stage import Stage
 
 @rule("DLX-010")
 def test_more_keys(stage: Stage) -> None:
-    """From a queue that gives another key, and from ones that do not; by one of the further keys it goes to a queue. And
-    over two such queues, one after the other."""
+    """From a queue that gives another key, and from ones that do not; by one of the further keys it goes to a queue.
+    And over two such queues, one after the other."""
     grave, copies, holder = stage.queue(), stage.queue(), stage.channel()
     exchange, by_copy = stage.exchange(grave), stage.exchange(copies, kind="direct", key="amqpconf.nobody")
     headers = values.table({"CC": ["amqpconf.nobody"], "BCC": ["amqpconf.none"]})

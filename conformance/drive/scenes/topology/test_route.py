@@ -55,8 +55,8 @@ def test_direct_keys_are_compared_octet_by_octet(stage: Stage) -> None:
     """Keys that begin alike, that differ in case, in a space, the empty one, and one with a wildcard in it; two that
     look alike, the accent of one being a letter of its own; and one by which three queues are bound. And keys of all
     lengths that differ in their last octet alone."""
-    keys = ("red", "Red", "re", "red.", "red ", "", "*", "ros\u00e9", "rose\u0301", "red", "red")
-    keys += tuple(f"{'k' * length}{end}" for length in LENGTHS for end in "ab")
+    keys = ["red", "Red", "re", "red.", "red ", "", "*", "ros\u00e9", "rose\u0301", "red", "red"]
+    keys += (f"{'k' * length}{end}" for length in LENGTHS for end in "ab")
     channel, exchange = spread(stage, "direct", keys)
     publish(channel, exchange, *keys, "reds", "#")
     stage.quiesce()

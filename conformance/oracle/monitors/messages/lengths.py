@@ -76,6 +76,7 @@ class Bounded:
         """Do both have the same limits, of the same kind?"""
         ours = self.kind, self.most, self.octets, self.refuses, self.levels
         return ours == (other.kind, other.most, other.octets, other.refuses, other.levels)
+
     closed: bool = False
     """It has refused something because it was full."""
     reopened: bool = False

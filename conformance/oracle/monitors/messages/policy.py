@@ -167,10 +167,9 @@ def declared(fact: Passed, notes: Notes) -> None:
 
 def _again(known: PolicedQueue, fact: Passed) -> bool:
     """Is it there, and declared just as it was? Then nothing changes."""
-    vhost, arguments = fact.connection.vhost, fact.event.args.get("arguments") or {}
-    there = fact.topology.queue(vhost, known.name)
-    alike = (known.vhost, known.argument, known.overflow) == (vhost, number(arguments.get(ARGUMENT)), arguments.get(DOES))
-    return there is not None and there.gone is None and alike
+    arguments, there = fact.event.args.get("arguments") or {}, fact.topology.queue(known.vhost, known.name)
+    alike = (known.argument, known.overflow) == (number(arguments.get(ARGUMENT)), arguments.get(DOES))
+    return there is not None and there.gone is None and alike and known.vhost == fact.connection.vhost
 
 
 # -- what holds

@@ -68,7 +68,8 @@ def declared(fact: Passed, notes: Notes) -> None:
         return
     plain = ARGUMENTS.issuperset(arguments) and arguments.get(KIND, CLASSIC) == CLASSIC and not event.has("auto_delete")
     refuses = arguments.get(OVERFLOW) == "reject-publish-dlx" and arguments.get(EXCHANGE) == ""
-    if plain and refuses and there is None and name and isinstance(most, int) and isinstance(grave, str) and grave != name:
+    anew = there is None and name and grave != name
+    if plain and refuses and anew and isinstance(most, int) and isinstance(grave, str):
         queues[name] = Refusing(event.connection, most, grave)
         if len(queues) > QUEUES:
             queues.popitem(last=False)

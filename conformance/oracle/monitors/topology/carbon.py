@@ -38,7 +38,8 @@ class Letter:
     on: tuple[str, int]
     """The channel of the publish, as its connection and number."""
     queues: frozenset[str]
-    """All of these are there, and keep what they take. The model itself knows that of the routing key on the default exchange."""
+    """All of these are there, and keep what they take. The model itself knows that of the routing key on the default
+    exchange."""
     carbon: tuple[str, ...]
     blind: bool
     barred: frozenset[str] = frozenset()

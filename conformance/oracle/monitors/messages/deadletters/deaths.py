@@ -267,8 +267,8 @@ class DeadLettering:
         return sum(one is not None and one.sent > tracked.sent for one in others) >= most
 
     def by_copy(self, tracked: TrackedMessage, name: str) -> bool:
-        """It was rejected: does it go to this queue by a key in CC, and by no other? It has these keys still if no queue
-        in which it has died gave it another one."""
+        """It was rejected: does it go to this queue by a key in CC, and by no other? It has these keys if none of the
+        queues in which it has died gave it another one."""
         before = [self.places.get(queue) for queue, _, _ in tracked.deaths]
         place = self.places.get(tracked.queue)
         if (
