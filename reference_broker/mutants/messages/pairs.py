@@ -221,6 +221,7 @@ def policy_forgotten(channel: Channel, method: m.QueueDeclare) -> None:
     "pairs.policy-compared",
     "what a policy sets is compared with the arguments when a queue is declared again",
     "QUEUE-003",
+    "POLICY-002",
 )
 def policy_compared(channel: Channel, method: m.QueueDeclare) -> None:
     there = channel.vhost.queues.get(method.queue)

@@ -166,7 +166,11 @@ def recovered_and_acknowledged(parts: Parts) -> None:
 
 
 @replaces(
-    "channel.carry_out", "ghosts.returned-by-nobody", "what a cancelled consumer gives back is dropped", "ACK-012"
+    "channel.carry_out",
+    "ghosts.returned-by-nobody",
+    "what a cancelled consumer gives back is dropped",
+    "ACK-012",
+    "ACK-016",
 )
 def returned_by_nobody(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
     gone = [one for one in deliveries if fate in RETURNS and one.consumer and one.consumer.tag not in self.consumers]
