@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from codec import values
 from codec.values import FieldTable
 from reference_broker import routing
 from reference_broker.channel import Channel
@@ -216,3 +217,33 @@ def two_alternates_at_most(parts: Parts) -> None:
         return found
 
     parts.override("vhost", _walk=wrong)
+
+
+@changes(
+    "ways.void-is-no-hit",
+    "with x-match any a header of the binding that has no value is passed over",
+    "ROUTE-006",
+    "ROUTE-007",
+)
+def void_is_no_hit(parts: Parts) -> None:
+    class Valued(routing.Headers):
+        def matches(self, key: str, headers: FieldTable) -> Iterable[Destination]:
+            present = {name: (letter, value) for name, letter, value in headers}
+            return [
+                binding.destination
+                for binding, arguments in self.bindings.items()
+                if routing.headers_match(_with_values(arguments), present)
+            ]
+
+    def add_exchange(self: VirtualHost, exchange: Exchange) -> None:
+        if type(exchange) is routing.Headers:
+            exchange.__class__ = Valued
+        VirtualHost.add_exchange(self, exchange)
+
+    parts.override("vhost", add_exchange=add_exchange)
+
+
+def _with_values(arguments: FieldTable) -> FieldTable:
+    """Of an x-match any, those that have one."""
+    chosen = values.lookup(arguments, "x-match", "all") == "any"
+    return [field for field in arguments if not chosen or field[1] != "V"]

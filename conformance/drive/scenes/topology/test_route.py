@@ -146,10 +146,10 @@ def test_all_headers_of_a_binding(stage: Stage) -> None:
 
 @rule("ROUTE-007", queue_types=CLASSIC)
 def test_any_header_of_a_binding(stage: Stage) -> None:
-    """Both, one, the other, one with another value, none."""
+    """Both, one, the other, one with another value, none; and one that only has to be there."""
     sort(
         stage,
-        [{"x-match": "any", "ink": "red", "size": 3}],
+        [{"x-match": "any", "ink": "red", "size": 3}, {"x-match": "any", "more": None, "size": 4}],
         [
             {"ink": "red", "size": 3},
             {"ink": "red"},
