@@ -105,8 +105,10 @@ def channel_in_one_octet(self: Channel, consumer: Consumer, entry: Entry) -> Non
     "CONTENT-001",
 )
 def two_contents_at_most(parts: Parts) -> None:
+    below = parts.intake
+
     def serve(self: Intake, channel: Channel, method: codec.Method) -> None:
-        Intake.serve(self, channel, method)
+        below.serve(self, channel, method)
         if len(self.assemblies) > 2:
             memory(self, "lost", set).add(next(iter(self.assemblies)))
 
@@ -115,7 +117,7 @@ def two_contents_at_most(parts: Parts) -> None:
         if channel.number in lost:
             lost.discard(channel.number)
         else:
-            Intake.publish(self, channel, *content)
+            below.publish(self, channel, *content)
 
     parts.override("intake", serve=serve, publish=publish)
 

@@ -165,14 +165,14 @@ def recovered_and_acknowledged(parts: Parts) -> None:
     parts.override("intake", work=work)
 
 
-@replaces(
-    "channel.carry_out",
-    "ghosts.returned-by-nobody",
-    "what a cancelled consumer gives back is dropped",
-    "ACK-012",
-    "ACK-016",
-)
-def returned_by_nobody(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
-    gone = [one for one in deliveries if fate in RETURNS and one.consumer and one.consumer.tag not in self.consumers]
-    self.finish(gone, acked)
-    self.finish([one for one in deliveries if one not in gone], fate)
+@changes("ghosts.returned-by-nobody", "what a cancelled consumer gives back is dropped", "ACK-012", "ACK-016")
+def returned_by_nobody(parts: Parts) -> None:
+    below = parts.channel
+
+    def carry_out(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+        returned = deliveries if fate in RETURNS else []
+        gone = [one for one in returned if one.consumer and one.consumer.tag not in self.consumers]
+        below.carry_out(self, gone, acked)
+        below.carry_out(self, [one for one in deliveries if one not in gone], fate)
+
+    parts.override("channel", carry_out=carry_out)
