@@ -22,7 +22,7 @@ from conformance.drive.machines.swarm import Alphabet, weighted
 from conformance.drive.machines.topology import Garble, amid
 from conformance.drive.machines.world import World
 
-Address = Literal["queue", "all", "mixed", "full", "nowhere", "other key", "gone"]
+Address = Literal["queue", "all", "mixed", "full", "nowhere", "other key", "gone", "alternate", "onward"]
 Body = Literal["small", "empty", "large"]
 ROOM = 2
 LARGE = 150_000
@@ -67,12 +67,30 @@ def address(world: World, where: Address, queue: int) -> tuple[str, str]:
     if where == "mixed":
         rejecting = full(world)
         return world.prop("mixed", lambda: stage.exchange(rejecting, world.queue(0))), ""
+    if where in ("alternate", "onward"):
+        return _over(world, where), "any"
     if where == "other key":
         return world.prop("other key", lambda: stage.exchange(world.queue(0), kind="direct", key="key")), "other"
     name = world.prop(where, stage.exchange)
     if where == "gone":
         world.prop("gone indeed", partial(remove, world, name))
     return name, "any"
+
+
+def _over(world: World, how: Address) -> str:
+    """An exchange that leads to that of all queues: as its alternate, or by a binding."""
+    stage, last = world.stage, address(world, "all", 0)[0]
+    if how == "alternate" and stage.offers("alternate-exchange"):
+        return world.prop(how, lambda: stage.exchange(kind="direct", arguments={"alternate-exchange": last}))
+    if how == "onward" and stage.offers("exchange.bind"):
+        return world.prop(how, lambda: _bound(world, last))
+    return last
+
+
+def _bound(world: World, last: str) -> str:
+    name = world.stage.exchange()
+    world.stage.bind_exchange(last, name)
+    return name
 
 
 def full(world: World) -> str:
@@ -196,6 +214,8 @@ _address = st.sampled_from(
         "nowhere",
         "nowhere",
         "other key",
+        "alternate",
+        "onward",
     )
 )
 _body = st.sampled_from(("small",) * 8 + ("empty", "empty", "large"))

@@ -12,6 +12,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from conformance.drive.channel import Channel
 from conformance.drive.machines.before import AMPLE
 from conformance.drive.machines.swarm import Choice, weighted
 from conformance.drive.machines.world import World
@@ -35,26 +36,34 @@ UNREADABLE = "soon"
 
 @dataclass(frozen=True, slots=True)
 class Interlude:
-    """A queue of its own that comes, is used and goes."""
+    """A queue of its own that comes, is used and goes. Another of its name may come right behind it, with other
+    arguments, while a message of the former is still held."""
 
     channel: int
     count: int
     quiet: bool
     terms: int
+    again: bool = False
 
     def perform(self, world: World) -> None:
         stage, channel = world.stage, world.channel(self.channel)
-        terms = [one for one in TERMS.get(stage.queue_type, ({},)) if all(map(stage.offers, one))]
-        arguments = terms[self.terms % len(terms)]
-        typed = {"x-queue-type": stage.queue_type} if stage.profile.typed else {}
         name = stage.recorder.private_name()
         stage.belongings.queues[name] = channel.connection
         with stage.batch():
-            channel.declare(name, no_wait=self.quiet, arguments={**typed, **arguments})
-            channel.publish(name, self.count)
-            channel.get(name, no_ack=True)
+            self._live(world, channel, name, self.terms, held=self.again)
+            if self.again:
+                self._live(world, channel, name, self.terms + 1, held=False)
+
+    def _live(self, world: World, channel: Channel, name: str, terms: int, *, held: bool) -> None:
+        stage = world.stage
+        known = [one for one in TERMS.get(stage.queue_type, ({},)) if all(map(stage.offers, one))]
+        typed = {"x-queue-type": stage.queue_type} if stage.profile.typed else {}
+        channel.declare(name, no_wait=self.quiet, arguments={**typed, **known[terms % len(known)]})
+        channel.publish(name, self.count)
+        channel.get(name, no_ack=not held)
+        if not held:
             channel.purge(name)
-            channel.delete(name)
+        channel.delete(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +123,13 @@ class Garble:
                 channel.publish(queue, properties={"expiration": UNREADABLE})
 
 
+_seldom = st.sampled_from((False, False, True))
+
+
 def amid(channel: st.SearchStrategy[int], queue: st.SearchStrategy[int]) -> tuple[Choice, ...]:
     """What every machine does now and then beside its own business."""
     return (
-        weighted(1, Interlude, channel, st.integers(0, 3), st.booleans(), st.integers(0, 23)),
+        weighted(1, Interlude, channel, st.integers(0, 3), st.booleans(), st.integers(0, 23), _seldom),
         weighted(1, Detour, channel, queue, st.integers(1, 3), st.integers(0, 1), st.booleans()),
         weighted(1, Look, channel, queue, st.booleans()),
     )

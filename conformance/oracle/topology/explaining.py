@@ -73,8 +73,9 @@ class _Walk:
                 self._take(binding, (*ways, way, *self._beside(exchange, binding)))
             elif binding.to.there_for(self._actor) and isinstance(binding.to, NamedQueue):
                 nearest = next((one for one in (*ways, way) if one in DELICATE), ONWARD if ONWARD in ways else way)
-                why = gone_of(exchange, binding) if matches else nearest
-                self.result.barred.setdefault(binding.to.name, why)
+                if matches:
+                    self.result.barred[binding.to.name] = gone_of(exchange, binding)
+                self.result.barred.setdefault(binding.to.name, nearest)
             elif binding.to.there_for(self._actor) and matches:
                 self._bar(binding.to, UNTIED)
             elif matches:

@@ -64,3 +64,12 @@ def everybody_stopped(self: Intake, frames: Any) -> None:
         self.connection.blocked = True
     else:
         Intake.work(self, frames)
+
+
+@replaces("connection.beat", "blocking.no-heartbeats", "who is blocked gets no heartbeats", "CONN-022")
+def no_heartbeats(self: Connection) -> None:
+    wrote, clock = self.wrote_at, self.broker.peers_clock
+    if self.blocked:
+        self.wrote_at = clock.now
+    Connection.beat(self)
+    self.wrote_at = wrote if self.blocked else self.wrote_at

@@ -167,3 +167,25 @@ def tags_stay_taken(parts: Parts) -> None:
 
     parts.override("connection", close_channel=close_channel)
     parts.handlers[m.BasicConsume] = consume
+
+
+@changes(
+    "channels.waits-for-a-body",
+    "when a publish to a missing exchange has closed a channel, the next one of its number waits for a content",
+    "ERR-007",
+)
+def waits_for_a_body(parts: Parts) -> None:
+    def close_channel(self: Connection, channel: Channel, error: AmqpException, offender: tuple[int, int]) -> None:
+        if (error.code, offender) == (ReplyCode.NOT_FOUND, (m.BasicPublish.CLASS_ID, m.BasicPublish.METHOD_ID)):
+            memory(self, "half", set).add(channel.number)
+        Connection.close_channel(self, channel, error, offender)
+
+    def serve(self: Intake, channel: Channel, method: codec.Method) -> None:
+        half: set[int] = memory(self.connection, "half", set)
+        if channel.number in half:
+            half.discard(channel.number)
+            raise ConnectionException(ReplyCode.UNEXPECTED_FRAME, "expected content header")
+        Intake.serve(self, channel, method)
+
+    parts.override("connection", close_channel=close_channel)
+    parts.override("intake", serve=serve)

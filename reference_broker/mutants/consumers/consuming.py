@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from codec import methods as m
 from codec.errors import ReplyCode
 from reference_broker import basic
 from reference_broker.channel import Channel
-from reference_broker.errors import ChannelException, ConnectionException, precondition, refused
-from reference_broker.mutants.kinds import handles, replaces
+from reference_broker.errors import ChannelException, ConnectionException, not_allowed, precondition, refused
+from reference_broker.mutants.kinds import changes, handles, memory, replaces
 from reference_broker.outbox import Outbound, Outbox
+from reference_broker.parts import Parts
 from reference_broker.prefetch import Consumer
 from reference_broker.queue import Queue
+from reference_broker.vhost import VirtualHost
 
 EIGHT, TEN = 8, 10
 WEBSITE = "https://github.com/rabbitmq/rabbitmq-website/issues/1973"
@@ -163,4 +166,32 @@ def numbered(channel: Channel, method: m.BasicConsume) -> None:
     former = channel.consumers.pop(method.consumer_tag, None) if method.consumer_tag.startswith("amq.ctag-") else None
     if former is not None:
         former.queue.leave(former)
+    basic.consume(channel, method)
+
+
+@changes(
+    "consuming.lock-outlives-its-queue",
+    "an exclusive consumer whose queue was deleted keeps others from the next one of its name",
+    "CONSUME-006",
+)
+def lock_outlives_its_queue(parts: Parts) -> None:
+    def delete_queue(self: VirtualHost, queue: Queue) -> tuple[int, list[Consumer]]:
+        if queue.exclusive_consumer:
+            memory(self, "locked", set).add(queue.name)
+        return VirtualHost.delete_queue(self, queue)
+
+    def add_queue(self: VirtualHost, name: str, *about: Any) -> Queue:
+        queue = VirtualHost.add_queue(self, name, *about)
+        queue.exclusive_consumer = name in memory(self, "locked", set)
+        return queue
+
+    parts.override("vhost", delete_queue=delete_queue, add_queue=add_queue)
+
+
+@handles(
+    m.BasicConsume, "consuming.tags-cut", "tags are told apart by their first 32 letters", "CAN-018", "CONSUME-007"
+)
+def tags_cut(channel: Channel, method: m.BasicConsume) -> None:
+    if method.consumer_tag and any(tag[:32] == method.consumer_tag[:32] for tag in channel.consumers):
+        raise not_allowed(f"attempt to reuse consumer tag '{method.consumer_tag}'")
     basic.consume(channel, method)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import codec
 from codec import methods as m
 from reference_broker.channel import Channel
+from reference_broker.intake import Inbound, Intake
 from reference_broker.message import FRAME_OVERHEAD, Message, addressed
 from reference_broker.mutants.kinds import changes, memory, replaces
 from reference_broker.parts import Parts
@@ -102,3 +106,15 @@ def last_first(parts: Parts) -> None:
         return accepted
 
     parts.override("transaction", commit=commit)
+
+
+@replaces("intake.work", "mandatory.not-before-a-close", "a publish right before channel.close is lost", "RETURN-001")
+def not_before_a_close(self: Intake, frames: Iterator[Inbound]) -> None:
+    arrived = list(frames)
+    following = [*arrived[1:], None]
+    kept = [
+        one
+        for one, after in zip(arrived, following, strict=True)
+        if not (isinstance(one, codec.Content) and isinstance(after, m.ChannelClose))
+    ]
+    Intake.work(self, iter(kept))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import codec
 from codec import methods as m
 from reference_broker import basic
 from reference_broker.channel import Channel
+from reference_broker.connection import Connection
+from reference_broker.intake import Intake
 from reference_broker.message import FRAME_OVERHEAD, Entry
-from reference_broker.mutants.kinds import changes, handles, replaces
+from reference_broker.mutants.kinds import changes, handles, memory, replaces
 from reference_broker.outbox import Outbound, Outbox
 from reference_broker.parts import Parts
 from reference_broker.prefetch import Consumer
@@ -93,3 +96,44 @@ def channel_in_one_octet(self: Channel, consumer: Consumer, entry: Entry) -> Non
     item = self.connection.outbox.items[-1]
     if self.number > 255 and isinstance(item, tuple):
         item[0].channel = self.number & 255
+
+
+@changes(
+    "frames.two-contents-at-most",
+    "of three contents under way in a connection the first is lost",
+    "CNF-026",
+    "CONTENT-001",
+)
+def two_contents_at_most(parts: Parts) -> None:
+    below = parts.intake
+
+    def serve(self: Intake, channel: Channel, method: codec.Method) -> None:
+        below.serve(self, channel, method)
+        if len(self.assemblies) > 2:
+            memory(self, "lost", set).add(next(iter(self.assemblies)))
+
+    def publish(self: Intake, channel: Channel, *content: Any) -> None:
+        lost: set[int] = memory(self, "lost", set)
+        if channel.number in lost:
+            lost.discard(channel.number)
+        else:
+            below.publish(self, channel, *content)
+
+    parts.override("intake", serve=serve, publish=publish)
+
+
+@replaces(
+    "connection.lost",
+    "frames.what-there-is",
+    "a body that its connection breaks off comes as it is",
+    "MODE-007",
+    "CONTENT-001",
+)
+def what_there_is(self: Connection) -> None:
+    for number, part in list(self.intake.assemblies.items()):
+        channel, header = self.channels.get(number), part.header
+        if channel is None or channel.closing or header is None or not isinstance(part.method, m.BasicPublish):
+            continue
+        body = b"".join(part.bodies)
+        basic.publish(channel, part.method, codec.header(0, len(body), **header.properties()), body)
+    Connection.lost(self)

@@ -10,7 +10,7 @@ from codec import values
 from codec.values import FieldTable
 from reference_broker import deadletter
 from reference_broker.channel import Channel, Fate, acked
-from reference_broker.deadletter import DeadLetters
+from reference_broker.deadletter import DeadLetters, earlier_deaths
 from reference_broker.message import Entry, Message
 from reference_broker.mutants.kinds import changes, memory, replaces
 from reference_broker.parts import Parts
@@ -341,3 +341,23 @@ def short_keys(parts: Parts) -> None:
         return below.letter(self, message, queue, reason, now, exchange, None if key is None else key[:127])
 
     parts.override("dead_letters", letter=letter)
+
+
+@changes("deadletters.copies-once", "at its second death a message loses the header CC", "DLX-010")
+def copies_once(parts: Parts) -> None:
+    below = parts.dead_letters
+
+    def letter(self: DeadLetters, message: Message, *about: Any) -> Message:
+        dead = below.letter(self, message, *about)
+        if not earlier_deaths(message) or all(name != "CC" for name, _, _ in dead.headers):
+            return dead
+        kept = [field for field in dead.headers if field[0] != "CC"]
+        return dead.copy(dead.exchange, dead.routing_key, headers=kept)
+
+    parts.override("dead_letters", letter=letter)
+
+
+@replaces("vhost.dead", "deadletters.into-the-first", "dead letters go into the virtual host /", "DLX-001", "DLX-014")
+def into_the_first(self: VirtualHost, queue: Queue, message: Message, reason: str) -> None:
+    if self.name == "/":
+        VirtualHost.dead(self, queue, message, reason)

@@ -261,3 +261,19 @@ def returned_weigh_twice(self: Queue, entry: Entry) -> None:
 @replaces("queue.refuses", "lengths.ranked-take-all", "a queue with priorities refuses nothing", "LEN-007", "CNF-011")
 def ranked_take_all(self: Queue, message: Message) -> bool:
     return not self.settings.max_priority and Queue.refuses(self, message)
+
+
+@changes("lengths.letters-crowd", "dead letters come into a queue whether it has room for them or not", "LEN-001")
+def letters_crowd(parts: Parts) -> None:
+    below = parts.queue
+
+    def dead(self: VirtualHost, queue: Queue, message: Message, reason: str) -> None:
+        vars(self)["burying"] = True
+        VirtualHost.dead(self, queue, message, reason)
+        vars(self)["burying"] = False
+
+    def over_limit(self: Queue, more: int = 0, octets: int = 0) -> bool:
+        return below.over_limit(self, more, octets) and not vars(self.vhost).get("burying")
+
+    parts.override("vhost", dead=dead)
+    parts.override("queue", over_limit=over_limit)

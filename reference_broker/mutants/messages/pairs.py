@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from codec import methods as m
 from codec import values
+from reference_broker import topology
 from reference_broker.channel import Channel, Fate, acked, discarded
 from reference_broker.deadletter import DeadLetters, earlier_deaths
+from reference_broker.errors import precondition
 from reference_broker.message import Entry, Message
-from reference_broker.mutants.kinds import changes, memory, replaces
+from reference_broker.mutants.kinds import changes, handles, memory, replaces
 from reference_broker.mutants.messages.lengths import without
 from reference_broker.parts import Parts
 from reference_broker.queue import Queue
@@ -201,3 +204,27 @@ def exclusive_unruled(parts: Parts) -> None:
             below.heed_policy(self, queue)
 
     parts.override("vhost", heed_policy=heed_policy)
+
+
+@handles(
+    m.QueueDeclare, "pairs.policy-forgotten", "a queue that is declared again has no policy any more", "POLICY-002"
+)
+def policy_forgotten(channel: Channel, method: m.QueueDeclare) -> None:
+    there = channel.vhost.queues.get(method.queue)
+    topology.queue_declare(channel, method)
+    if there is not None and not method.passive:
+        there.heed({})
+
+
+@handles(
+    m.QueueDeclare,
+    "pairs.policy-compared",
+    "what a policy sets is compared with the arguments when a queue is declared again",
+    "QUEUE-003",
+    "POLICY-002",
+)
+def policy_compared(channel: Channel, method: m.QueueDeclare) -> None:
+    there = channel.vhost.queues.get(method.queue)
+    if there is not None and not method.passive and there.settings.max_length != there.declared.max_length:
+        raise precondition(f"inequivalent arg 'x-max-length' for queue '{method.queue}' in vhost '/'")
+    topology.queue_declare(channel, method)

@@ -94,3 +94,9 @@ def one_octet(self: Queue) -> Consumer:
     first = max(self.ring, key=lambda consumer: (consumer.priority + 128) % 256 - 128)
     self.ring.remove(first)
     return first
+
+
+@replaces("queue.join", "ranks.automatic-have-none", "who acknowledges nothing has no priority", "CPRIO-001")
+def automatic_have_none(self: Queue, consumer: Consumer, exclusive: bool) -> None:
+    consumer.priority = 0 if consumer.no_ack else consumer.priority
+    Queue.join(self, consumer, exclusive)

@@ -184,3 +184,22 @@ def two_terms(self: Queue) -> None:
     terms[0] += self.active is None
     if terms[0] <= 2:
         Queue.activate_one(self)
+
+
+@changes("single.role-of-who-has-left", "one that waited and has left takes over, so that nobody is served", "SAC-002")
+def role_of_who_has_left(parts: Parts) -> None:
+    below = parts.queue
+
+    def leave(self: Queue, consumer: Consumer) -> None:
+        if single(self) and consumer is not self.active:
+            memory(self, "gone", list).append(consumer)
+        below.leave(self, consumer)
+
+    def activate_one(self: Queue) -> None:
+        gone: list[Consumer] = memory(self, "gone", list)
+        if self.active is None and gone:
+            self.active = gone.pop(0)
+        else:
+            below.activate_one(self)
+
+    parts.override("queue", leave=leave, activate_one=activate_one)

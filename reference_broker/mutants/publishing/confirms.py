@@ -346,3 +346,10 @@ def of_one_octet(self: Confirms, channel: int) -> list[m.BasicAck | m.BasicNack]
     for answer in answers:
         answer.delivery_tag = answer.delivery_tag & 0xFF or 0x100
     return answers
+
+
+@replaces("confirms.accept", "confirms.not-the-64th", "the 64th publish is not confirmed by itself", "CNF-004")
+def not_the_64th(self: Confirms, number: int) -> None:
+    Confirms.accept(self, number)
+    if number == 64:
+        self.accepted.remove(number)

@@ -194,3 +194,33 @@ def failed_publish_confirmed(
     Connection.close_channel(self, channel, error, offender)
     if channel.confirms is not None:
         self.send(m.BasicAck(channel.number, channel.confirms.published + 1))
+
+
+@replaces(
+    "vhost.publish",
+    "routes.refused-copies-confirmed",
+    "a publish is confirmed although a queue has refused it to which a key in CC leads",
+    "CNF-012",
+)
+def refused_copies_confirmed(self: VirtualHost, exchange: str, message: Message) -> tuple[bool, bool]:
+    own = Message(exchange, message.routing_key, message.header, message.body)
+    first = list(self.route(exchange, own))
+    taken = {queue: queue.publish(message) for queue in self.route(exchange, message)}
+    return bool(taken), all(kept for queue, kept in taken.items() if queue in first)
+
+
+@changes(
+    "routes.alternates-after-the-commit",
+    "what a transaction has published, and an alternate exchange finds a way for, is returned",
+    "CNF-025",
+)
+def alternates_after_the_commit(parts: Parts) -> None:
+    below = parts.channel
+
+    def found_its_way(self: Channel, exchange: str, message: Message, routed: bool) -> bool:
+        found = self.vhost.exchanges.get(exchange)
+        keys = message.routing_keys() if self.transaction is not None and found is not None else ()
+        strange = found is not None and not any(list(found.matches(key, message.headers)) for key in keys)
+        return below.found_its_way(self, exchange, message, routed and not (keys and strange))
+
+    parts.override("channel", found_its_way=found_its_way)

@@ -4,10 +4,11 @@ only, and ends that come too early or too late."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from heapq import heapify
 
 from codec import methods as m
-from reference_broker import topology
-from reference_broker.channel import Channel
+from reference_broker import basic, topology
+from reference_broker.channel import RETURNS, Channel, Fate, acked
 from reference_broker.connection import Connection
 from reference_broker.errors import AmqpException
 from reference_broker.intake import Inbound, Intake
@@ -16,6 +17,7 @@ from reference_broker.parts import Parts
 from reference_broker.prefetch import Consumer
 from reference_broker.queue import Queue
 from reference_broker.transaction import Transaction
+from reference_broker.unacked import Delivery
 from reference_broker.vhost import VirtualHost
 
 
@@ -130,3 +132,47 @@ def reopened_is_mute(parts: Parts) -> None:
 
     parts.override("connection", close_channel=close_channel)
     parts.override("queue", join=join)
+
+
+@changes(
+    "ghosts.recovered-and-acknowledged",
+    "an ack right behind basic.recover settles what that has given back",
+    "RQ-014",
+)
+def recovered_and_acknowledged(parts: Parts) -> None:
+    below = parts.channel
+
+    def recover(channel: Channel, method: m.BasicRecover) -> None:
+        memory(channel, "old", dict).update(channel.unacked.by_tag)
+        basic.recover(channel, method)
+
+    def collect(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+        old = memory(self, "old", dict).pop(tag, None)
+        if old is None or tag in self.unacked.by_tag:
+            return below.collect(self, tag, multiple)
+        ready = old.queue.ready
+        ready.returned = [one for one in ready.returned if one[1] is not old.entry]
+        heapify(ready.returned)
+        return []
+
+    def work(self: Intake, frames: Iterator[Inbound]) -> None:
+        Intake.work(self, frames)
+        for channel in self.connection.channels.values():
+            memory(channel, "old", dict).clear()
+
+    parts.handlers[m.BasicRecover] = recover
+    parts.override("channel", collect=collect)
+    parts.override("intake", work=work)
+
+
+@changes("ghosts.returned-by-nobody", "what a cancelled consumer gives back is dropped", "ACK-012", "ACK-016")
+def returned_by_nobody(parts: Parts) -> None:
+    below = parts.channel
+
+    def carry_out(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+        returned = deliveries if fate in RETURNS else []
+        gone = [one for one in returned if one.consumer and one.consumer.tag not in self.consumers]
+        below.carry_out(self, gone, acked)
+        below.carry_out(self, [one for one in deliveries if one not in gone], fate)
+
+    parts.override("channel", carry_out=carry_out)

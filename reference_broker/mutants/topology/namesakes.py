@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from codec import methods as m
 from codec.values import FieldTable
 from reference_broker import basic, topology
-from reference_broker.channel import Channel
+from reference_broker.channel import RETURNS, Channel, Fate
 from reference_broker.errors import locked
+from reference_broker.intake import Inbound, Intake
 from reference_broker.message import Message
-from reference_broker.mutants.kinds import fails, handles, replaces
+from reference_broker.mutants.kinds import changes, fails, handles, memory, replaces
+from reference_broker.parts import Parts
+from reference_broker.prefetch import Consumer
 from reference_broker.queue import Queue
 from reference_broker.replies import ReplyTo
 from reference_broker.routing import Binding, Destination, Exchange, Headers, Topic
+from reference_broker.unacked import Delivery
 from reference_broker.vhost import VirtualHost
 
 
@@ -126,3 +131,57 @@ def plain_bindings_last(self: VirtualHost) -> None:
         for binding, arguments in list(exchange.bindings.items()):
             if arguments and not isinstance(exchange, Headers):
                 self.drop_binding(binding)
+
+
+@replaces(
+    "channel.finish",
+    "namesakes.returned-to-the-next",
+    "what a queue had given out before it was deleted is given back to the next one of its name",
+    "QUEUE-031",
+)
+def returned_to_the_next(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+    for delivery in deliveries if fate in RETURNS else ():
+        heir = self.vhost.queues.get(delivery.queue.name) if delivery.queue.deleted else None
+        if heir is not None:
+            heir.published += 1
+            delivery.queue, delivery.entry.position = heir, heir.published
+    Channel.finish(self, deliveries, fate)
+
+
+@changes(
+    "namesakes.in-one-write",
+    "a queue that is deleted and declared in one write has its messages still",
+    "QUEUE-031",
+)
+def in_one_write(parts: Parts) -> None:
+    def delete_queue(self: VirtualHost, queue: Queue) -> tuple[int, list[Consumer]]:
+        memory(self, "just", dict)[queue.name] = queue.ready.entries()
+        return VirtualHost.delete_queue(self, queue)
+
+    def add_queue(self: VirtualHost, name: str, *about: Any) -> Queue:
+        queue = VirtualHost.add_queue(self, name, *about)
+        for entry in memory(self, "just", dict).pop(name, ()):
+            queue.publish(entry.message)
+        return queue
+
+    def work(self: Intake, frames: Iterator[Inbound]) -> None:
+        Intake.work(self, frames)
+        memory(self.connection.vhost, "just", dict).clear()
+
+    parts.override("vhost", delete_queue=delete_queue, add_queue=add_queue)
+    parts.override("intake", work=work)
+
+
+@handles(
+    m.ExchangeDelete,
+    "namesakes.of-every-vhost",
+    "the deletion of an exchange takes the bindings of those that have its name in other virtual hosts",
+    "ROUTE-001",
+    "BIND-007",
+)
+def of_every_vhost(channel: Channel, method: m.ExchangeDelete) -> None:
+    topology.exchange_delete(channel, method)
+    for vhost in channel.connection.broker.vhosts.values():
+        namesake = vhost.exchanges.get(method.exchange)
+        for binding in list(namesake.bindings) if namesake is not None else ():
+            vhost.drop_binding(binding)

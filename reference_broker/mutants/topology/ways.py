@@ -6,6 +6,8 @@ import unicodedata
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from codec import values
+from codec.values import FieldTable
 from reference_broker import routing
 from reference_broker.channel import Channel
 from reference_broker.message import Message, copied
@@ -13,13 +15,13 @@ from reference_broker.mutants.kinds import Mutant, changes, enter
 from reference_broker.parts import Parts
 from reference_broker.queue import Queue
 from reference_broker.replies import ReplyTo
-from reference_broker.routing import Destination, Exchange
+from reference_broker.routing import Binding, Destination, Exchange
 from reference_broker.vhost import VirtualHost
 
 Hits = list[Destination]
 Spoil = Callable[[Exchange, Hits, Message], Hits]
 Key = Callable[[str, int, Exchange], str]
-WORDS, HEADERS, DESTINATIONS, COPIES = 8, 4, 16, 3
+WORDS, HEADERS, DESTINATIONS, COPIES, LETTERS = 8, 4, 16, 3, 64
 
 
 def as_it_is(exchange: Exchange, hits: Hits, message: Message) -> Hits:
@@ -180,3 +182,68 @@ def alike_is_equal(parts: Parts) -> None:
 
 def alike(key: str) -> str:
     return unicodedata.normalize("NFC", key)
+
+
+@changes("ways.keys-cut", "a direct exchange compares the first 64 letters of keys", "ROUTE-001")
+def keys_cut(parts: Parts) -> None:
+    class Cut(routing.Direct):
+        def add(self, binding: Binding, arguments: FieldTable) -> None:
+            self.by_key.setdefault(binding.key[:LETTERS], {})[binding] = None
+
+        def remove(self, binding: Binding) -> None:
+            self.by_key[binding.key[:LETTERS]].pop(binding)
+
+        def matches(self, key: str, headers: FieldTable) -> Iterable[Destination]:
+            return [binding.destination for binding in self.by_key.get(key[:LETTERS], ())]
+
+    def add_exchange(self: VirtualHost, exchange: Exchange) -> None:
+        if type(exchange) is routing.Direct:
+            exchange.__class__ = Cut
+        VirtualHost.add_exchange(self, exchange)
+
+    parts.override("vhost", add_exchange=add_exchange)
+
+
+@changes("ways.two-alternates-at-most", "of alternate exchanges in a row the third is not asked", "ROUTE-012")
+def two_alternates_at_most(parts: Parts) -> None:
+    def wrong(self: VirtualHost, start: Exchange, message: Message) -> list[Queue]:
+        found: list[Queue] = []
+        for _ in range(3):
+            found = walk(self, start, message, as_it_is, alternates=False)
+            following = self.exchanges.get(start.alternate)
+            if found or following is None:
+                break
+            start = following
+        return found
+
+    parts.override("vhost", _walk=wrong)
+
+
+@changes(
+    "ways.void-is-no-hit",
+    "with x-match any a header of the binding that has no value is passed over",
+    "ROUTE-006",
+    "ROUTE-007",
+)
+def void_is_no_hit(parts: Parts) -> None:
+    class Valued(routing.Headers):
+        def matches(self, key: str, headers: FieldTable) -> Iterable[Destination]:
+            present = {name: (letter, value) for name, letter, value in headers}
+            return [
+                binding.destination
+                for binding, arguments in self.bindings.items()
+                if routing.headers_match(_with_values(arguments), present)
+            ]
+
+    def add_exchange(self: VirtualHost, exchange: Exchange) -> None:
+        if type(exchange) is routing.Headers:
+            exchange.__class__ = Valued
+        VirtualHost.add_exchange(self, exchange)
+
+    parts.override("vhost", add_exchange=add_exchange)
+
+
+def _with_values(arguments: FieldTable) -> FieldTable:
+    """Of an x-match any, those that have one."""
+    chosen = values.lookup(arguments, "x-match", "all") == "any"
+    return [field for field in arguments if not chosen or field[1] != "V"]

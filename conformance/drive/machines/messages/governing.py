@@ -53,6 +53,7 @@ class Govern:
         self._publish(world, self.waiting)
         said = self._rule(world)
         wait(stage, HEEDED)
+        lives.count(self.channel, self.queue)
         self._publish(world, self.coming)
         if self.gives_up:
             self._give_up(world)

@@ -60,6 +60,7 @@ class Lifetimes(World):
         self.rulings = RULINGS if self.ours else FEW_RULINGS
         """So many times a policy may still change."""
         self._restarted = False
+        self._looks = 0
         self.policies: dict[tuple[str, int, bool], str] = {}
         """Their names, by queue, rank, and whether they are an operator's."""
         self.used: set[str] = set()
@@ -177,9 +178,15 @@ class Lifetimes(World):
         return True
 
     def count(self, channel: int, index: int) -> None:
-        """Asks how many messages are in this queue."""
-        self.channel(channel).declare(self.queue(index), passive=True)
-        self.stage.quiesce()
+        """Asks how many messages are in this queue: looks for it, or declares it again as it was, in turn."""
+        name, stage = self.queue(index), self.stage
+        self._looks += 1
+        if self._looks % 2 or name not in self._arguments:
+            self.channel(channel).declare(name, passive=True)
+        else:
+            typed = {"x-queue-type": stage.queue_type} if stage.profile.typed else {}
+            self.channel(channel).declare(name, arguments={**typed, **self._arguments[name]})
+        stage.quiesce()
 
     def _names_graveyard(self) -> str:
         return f"{self._lined[1]}.graves"

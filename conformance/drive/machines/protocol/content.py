@@ -128,19 +128,20 @@ class Post:
 
 @dataclass(frozen=True, slots=True)
 class Weave:
-    """Two letters on two channels, frame by frame in turn; heartbeats between."""
+    """Two or three letters on as many channels, frame by frame in turn; heartbeats between."""
 
-    first: Post
-    second: Post
+    posts: tuple[Post, ...]
     beats: bool
 
     def perform(self, world: World) -> None:
-        one, other = world.channel(self.first.channel), world.channel(self.second.channel)
-        if one is other or one.connection is not other.connection:
+        by_channel = {world.channel(post.channel): post for post in self.posts}
+        link = world.channel(self.posts[0].channel).connection
+        woven = [(channel, post) for channel, post in by_channel.items() if channel.connection is link]
+        if len(woven) < min(2, len(self.posts)):
             return
         beat = codec.Heartbeat().encode() if self.beats else None
-        pairs = itertools.zip_longest(posted(world, one, self.first), posted(world, other, self.second))
-        one.send(*(piece for pair in pairs for piece in (*pair, beat) if piece))
+        turns = itertools.zip_longest(*(posted(world, channel, post) for channel, post in woven))
+        woven[0][0].send(*(piece for turn in turns for piece in (*turn, beat) if piece))
 
 
 def posted(world: World, channel: Channel, post: Post) -> list[bytes]:
@@ -238,7 +239,7 @@ def commands(profile: Profile, queue_type: str) -> Alphabet:
         weighted(5, Post, _channel, st.just("queue"), _queue, st.booleans(), _letter),
         weighted(1, Post, _channel, st.just("both"), _queue, st.booleans(), _letter),
         weighted(2, Post, _channel, st.just("nowhere"), _queue, st.just(True), _letter),
-        weighted(2, Weave, _post, _post, st.booleans()),
+        weighted(2, Weave, st.lists(_post, min_size=2, max_size=4).map(tuple), st.booleans()),
         weighted(6, Get, _channel, _queue, st.integers(1, 3), _rarely),
         weighted(2, Consume, _channel, _queue, st.integers(0, 3) | st.none(), _rarely),
         weighted(7, Settle, _channel, _how, st.integers(0, 5), st.booleans(), _rarely),

@@ -8,9 +8,9 @@ for a broker may remember for the life of a connection what it has looked up. Us
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Literal, cast
 
 from hypothesis import strategies as st
 
@@ -28,6 +28,7 @@ from conformance.drive.stage import Stage
 CLERKS = 2
 DEFAULT = "amq.default"
 DEAD_LETTERS, ALTERNATE = "x-dead-letter-exchange", "alternate-exchange"
+Form = Literal["plain", "quiet", "other"]
 KEYS = ("w.a", "r.a", "a.w.a", "b")
 TOPICS = (".*", r"^w\.", r"^r\.", "^w", NOTHING)
 CHANGES = 6
@@ -130,7 +131,8 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """A method on some of the names; the next one of the user meets an open channel again."""
+    """A method on some of the names; the next one of the user meets an open channel again. It may want no answer, and
+    may name no queue, but mean the last that its channel has declared. Publishes may be part of a transaction."""
 
     clerk: int
     method: str
@@ -138,6 +140,7 @@ class Try:
     exchange: int
     other: int
     key: int
+    form: Form
 
     def perform(self, world: World) -> None:
         office = cast(Office, world)
@@ -149,12 +152,31 @@ class Try:
             return  # rights for its topics are given while it is there
         if self.method.startswith("publish"):
             through, to = ("", queue) if self.method == "publish to queue" else (exchange, key)
+            self._begin(stage, channel)
             channel.publish(to, exchange=through)
             stage.go_round(channel) if stage.offers("channel.flow") else None
         else:
-            channel.send(METHODS[self.method](stage, channel.number, queue, exchange, other, key))
+            method = METHODS[self.method](stage, channel.number, queue, exchange, other, key)
+            channel.send(*self._formed(stage, channel, method))
         stage.quiesce()
         office.keep()
+
+    def _begin(self, stage: Stage, channel: Channel) -> None:
+        if self.form == "other" and stage.offers("tx.select") and channel.view and not channel.view.transactional:
+            channel.tx_select()
+            stage.quiesce()
+
+    def _formed(self, stage: Stage, channel: Channel, method: Method) -> Sequence[Method]:
+        """The method in this form, where it has that."""
+        if self.form == "quiet" and hasattr(method, "no_wait"):
+            method.no_wait = True
+        elif self.form == "other" and isinstance(method, OF_THE_LAST):
+            channel.declare(method.queue, passive=True)
+            stage.quiesce()
+            if channel.state != "open":
+                return ()
+            method.queue = ""
+        return (method,)
 
 
 def _declare(stage: Stage, heir: str = "") -> values.FieldTable:
@@ -178,6 +200,8 @@ def _between(stage: Stage, n: int, queue: str, exchange: str, other: str, key: s
     return m.ExchangeBind(n, destination=exchange, source=other, routing_key=key)
 
 
+OF_THE_LAST = (m.QueueDelete, m.QueuePurge, m.BasicGet, m.BasicConsume, m.QueueBind, m.QueueUnbind)
+"""Methods that may leave the name of their queue out."""
 Made = Callable[[Stage, int, str, str, str, str], Method]
 METHODS: Mapping[str, Made] = {
     "declare": lambda stage, n, q, x, y, k: m.QueueDeclare(
@@ -207,10 +231,11 @@ _clerk, _place = st.integers(0, CLERKS - 1), st.integers(0, 2)
 _pattern = st.builds(Pattern, st.integers(0, 6), st.integers(0, 127))
 _topics = st.tuples(st.sampled_from(TOPICS), st.sampled_from(TOPICS))
 _rarely = st.sampled_from((*(False,) * 9, True))
+_form: st.SearchStrategy[Form] = st.sampled_from(("plain", "plain", "quiet", "other"))
 
 
 def _tries(*methods: str) -> tuple[st.SearchStrategy[object], ...]:
-    return _clerk, st.sampled_from(methods), _place, _place, _place, st.integers(0, 3)
+    return _clerk, st.sampled_from(methods), _place, _place, _place, st.integers(0, 3), _form
 
 
 def commands(profile: Profile, queue_type: str) -> Alphabet:

@@ -76,6 +76,11 @@ def absent_exchange(stage: Stage) -> str:
     return exchange
 
 
+def last(channel: Channel, queue: str, *methods: Method) -> tuple[Method, ...]:
+    """These methods, for the queue that was declared last: this one."""
+    return m.QueueDeclare(channel.number, queue=queue, passive=True), *methods
+
+
 def exchange_of(channel: Channel, name: str, alternate: str = "") -> Method:
     arguments = values.table({ALTERNATE: alternate} if alternate else {})
     return m.ExchangeDeclare(channel.number, exchange=name, type="fanout", durable=False, arguments=arguments)
@@ -92,10 +97,13 @@ def test_declaring_a_queue(stage: Stage) -> None:
 
 @rule("AUTH-002", queue_types=CLASSIC)
 def test_deleting_a_queue(stage: Stage) -> None:
-    """A queue that the user may write and read, after another one that it may delete."""
+    """A queue that the user may write and read, after another one that it may delete; by its name, and as the last that
+    was declared, with an answer and without."""
     queue, own = stage.queue(), stage.queue()
     channel = clerk(stage, {**EVERYTHING, "configure": exactly(own)})
     attempt(stage, channel, *(m.QueueDelete(channel.number, queue=one) for one in (own, queue)))
+    attempt(stage, channel, m.QueueDelete(channel.number, queue=queue, no_wait=True))
+    attempt(stage, channel, *last(channel, queue, m.QueueDelete(channel.number)))
 
 
 @rule("AUTH-003", queue_types=CLASSIC)
@@ -166,6 +174,7 @@ def _bindings(stage: Stage, method: type[m.QueueBind] | type[m.QueueUnbind]) -> 
     ):
         channel = clerk(stage, may)
         attempt(stage, channel, method(channel.number, queue=queue, exchange=exchange, routing_key="k"))
+        attempt(stage, channel, *last(channel, queue, method(channel.number, exchange=exchange, routing_key="k")))
 
 
 @rule("AUTH-009", queue_types=CLASSIC)
@@ -202,6 +211,7 @@ def test_getting(stage: Stage) -> None:
     channel = clerk(stage, {**EVERYTHING, "read": exactly(own)})
     for one, no_ack in ((queue, False), (own, True), (queue, True)):
         attempt(stage, channel, m.BasicGet(channel.number, queue=one, no_ack=no_ack))
+    attempt(stage, channel, *last(channel, queue, m.BasicGet(channel.number, no_ack=True)))
     stage.fetch(stage.channel(), queue, 2)
 
 
@@ -212,6 +222,7 @@ def test_consuming(stage: Stage) -> None:
     channel = clerk(stage, {**EVERYTHING, "read": exactly(own)})
     for one in (own, queue):
         attempt(stage, channel, m.BasicConsume(channel.number, queue=one, consumer_tag=f"of {one}"))
+    attempt(stage, channel, *last(channel, queue, m.BasicConsume(channel.number, consumer_tag="of the last")))
     stage.fetch(stage.channel(), queue, 2)
 
 
@@ -221,6 +232,8 @@ def test_purging(stage: Stage) -> None:
     queue, own = stocked(stage, 2), stocked(stage, 1)
     channel = clerk(stage, {**EVERYTHING, "read": exactly(own)})
     attempt(stage, channel, *(m.QueuePurge(channel.number, queue=one) for one in (own, queue)))
+    attempt(stage, channel, m.QueuePurge(channel.number, queue=queue, no_wait=True))
+    attempt(stage, channel, *last(channel, queue, m.QueuePurge(channel.number)))
     stage.fetch(stage.channel(), queue, 2)
 
 
@@ -276,10 +289,15 @@ def test_rights_to_names_that_the_broker_chooses(stage: Stage) -> None:
 
 @rule("AUTH-018", queue_types=CLASSIC)
 def test_the_default_exchange(stage: Stage) -> None:
-    """One user may write the queue, the other may write amq.default."""
+    """One user may write the queue, the other may write amq.default; outside of transactions, and in one."""
     queue = stage.queue()
     for name in (queue, "amq.default"):
-        publish(stage, clerk(stage, {**EVERYTHING, "write": exactly(name)}), "", queue)
+        channel = clerk(stage, {**EVERYTHING, "write": exactly(name)})
+        publish(stage, channel, "", queue)
+        if stage.offers("tx.select"):
+            channel.tx_select()
+            stage.quiesce()
+            publish(stage, channel, "", queue)
 
 
 @rule("AUTH-019", queue_types=CLASSIC)

@@ -25,6 +25,7 @@ from conformance.drive.doors import (
     was_told,
 )
 from conformance.drive.drivers.raw import RawConnection
+from conformance.drive.scenes.connections.test_block import press
 from conformance.drive.scenes.marks import QueueType, rule
 from conformance.drive.scenes.props import stocked
 from conformance.drive.stage import Stage
@@ -246,7 +247,8 @@ def test_closes_of_a_connection_that_cross(stage: Stage) -> None:
 
 @rule("CONN-022", "CONN-023", "CONN-024", queue_types=CLASSIC)
 def test_heartbeats(stage: Stage) -> None:
-    """One client sends nothing else, one sends everything else, and one wants none. One sends what needs no answer."""
+    """One client sends nothing else, one sends everything else, and one wants none. One sends what needs no answer. And
+    one is blocked meanwhile."""
     beating, talking, telling = (stage.connect(name, heartbeat=1) for name in ("beating", "talking", "telling"))
     beating.mute = talking.mute = telling.mute = True
     queue, teller = stage.queue(), stage.channel(connection=telling)
@@ -265,6 +267,19 @@ def test_heartbeats(stage: Stage) -> None:
         beating.mute = False
         stage.waiter.beats(beating, 3.0)
     stage.barrier(quiet)
+    if stage.around.alarm is not None:
+        _blocked_meanwhile(stage, queue)
+
+
+def _blocked_meanwhile(stage: Stage, queue: str) -> None:
+    """A client publishes while the broker is short of something, and listens until it hears a heartbeat."""
+    channel = stage.channel(connection=stage.connect("blocked", heartbeat=1))
+    with stage.around.shortage(stage):
+        press(stage, channel, queue)
+        if channel.connection.alive:
+            stage.waiter.beats(channel.connection, 3.0)
+    stage.quiesce()
+    stage.barrier(channel)
 
 
 def _beats(stage: Stage, name: str) -> bool:

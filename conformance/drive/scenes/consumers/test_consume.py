@@ -88,10 +88,11 @@ def test_sixteen_consumers(stage: Stage) -> None:
 
 
 @rule("CONSUME-006")
-@pytest.mark.parametrize("how", ["cancel", "quiet cancel", "close", "failure", "connection"])
+@pytest.mark.parametrize("how", ["cancel", "quiet cancel", "close", "failure", "connection", "deletion"])
 def test_an_exclusive_consumer_ends(stage: Stage, how: str) -> None:
     """It is cancelled, with an answer or without, or its channel closed, by the client or over a mistake, or its
-    connection; then another is exclusive, and after that there are two. Each holds what has come to it meanwhile."""
+    connection, or its queue is deleted and declared anew; then another is exclusive, and after that there are two. Each
+    holds what has come to it meanwhile."""
     if "cancel" in how:
         stage.require("basic.cancel")
     queue = stocked(stage, 1)
@@ -105,6 +106,10 @@ def test_an_exclusive_consumer_ends(stage: Stage, how: str) -> None:
                 stage.barrier(channel)
         elif exclusive and how == "connection":
             leave(stage, channel.connection)
+        elif exclusive and how == "deletion":
+            stage.backstage(queue).delete(queue)
+            stage.quiesce()
+            stage.queue(name=queue)
         elif exclusive and how == "failure":
             if channel.state == "open":
                 channel.ack(BAD_TAG)
@@ -120,7 +125,8 @@ def test_an_exclusive_consumer_ends(stage: Stage, how: str) -> None:
 
 @rule("CONSUME-007", queue_types=("classic",))
 def test_tags_that_the_client_chooses(stage: Stage) -> None:
-    """Short and long ones, of mixed case, beyond ASCII, and such as a broker might choose; some are cancelled."""
+    """Short and long ones, of mixed case, beyond ASCII, and such as a broker might choose; some are cancelled. And some
+    that begin alike, and stay."""
     queue, channel = stage.queue(), stage.channel()
     for tag in ("c", "A Tag", "ä€𝄞", "amq.ctag-mine", "t" * 255):
         channel.consume(queue, tag=tag)
@@ -128,3 +134,6 @@ def test_tags_that_the_client_chooses(stage: Stage) -> None:
         if stage.offers("basic.cancel"):
             channel.cancel(tag)
             stage.quiesce()
+    for tag in (f"{'t' * length}{end}" for length in (1, 31, 127, 254) for end in "aAb"):
+        channel.consume(queue, tag=tag)
+        stage.quiesce()

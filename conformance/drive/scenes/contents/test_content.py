@@ -23,6 +23,7 @@ from conformance.drive.stage import Stage
 ODD_SIZES = (1, 700, 3, 256, 1, 2)
 TRIPS = 2
 """So many round trips later a broker has seen that a client is gone."""
+MANY = 8
 
 
 def settle(stage: Stage, channel: Channel) -> None:
@@ -42,8 +43,8 @@ def split(channel: Channel, queue: str, body: bytes, sizes: Iterable[int], messa
 def test_bodies_in_frames_of_odd_sizes(stage: Stage) -> None:
     """Small frames before large ones; octet by octet; as large as was agreed; and those of two channels in turn.
     In the middle of one another channel fails, and heartbeats come between the frames of others. Some bodies fill their
-    frames to the last octet, or nearly, and one of several frames comes to two queues. Of some bodies one half comes,
-    and their client goes."""
+    frames to the last octet, or nearly, and one of several frames comes to two queues. Those of many channels come in
+    turn. Of some bodies one half comes, and their client goes."""
     queue = stage.queue()
     channel, other = confirming(stage), confirming(stage)
     body = Random(1).randbytes(1000)
@@ -85,6 +86,34 @@ def test_bodies_in_frames_of_odd_sizes(stage: Stage) -> None:
         channel.publish(queue)
         settle(stage, channel)
     stage.fetch(channel, queue, 15)
+    _of_many_channels(stage, channel, queue, body)
+    _broken_off(stage, channel, queue, body)
+
+
+def _of_many_channels(stage: Stage, reader: Channel, queue: str, body: bytes) -> None:
+    channels = [confirming(stage) for _ in range(MANY)]
+    woven = zip(*(split(one, queue, body, ODD_SIZES, f"one of many {one.number}") for one in channels), strict=True)
+    channels[0].send(*(piece for turn in woven for piece in turn))
+    for one in channels:
+        settle(stage, one)
+    stage.fetch(reader, queue, MANY)
+
+
+def _broken_off(stage: Stage, reader: Channel, queue: str, body: bytes) -> None:
+    """All but the last frames have come, and been read. Before and after it the empty queue says what it holds."""
+    for tag in reader.unacked:
+        reader.ack(tag)
+    stage.barrier(reader)
+    for name in ("broken off", ""):
+        reader.declare(queue, passive=True)
+        stage.quiesce()
+        if name:
+            link = stage.connect(name)
+            channel, other = stage.channels(2, link)
+            channel.send(*split(channel, queue, body, ODD_SIZES, name)[:5])
+            stage.barrier(other)
+            link.abort()
+            stage.quiesce()
 
 
 def every_property(user: str) -> Mapping[str, Any]:

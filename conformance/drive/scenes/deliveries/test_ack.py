@@ -7,15 +7,17 @@ silent, come in any order, and are carried out before what follows them.
 
 from __future__ import annotations
 
+import contextlib
 from itertools import permutations
 
 import pytest
 
 from codec import methods as m
+from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import holding, limited, outstanding, reopen, restock, stocked
 from conformance.drive.scenes.topology.test_queue import elsewhere
-from conformance.drive.stage import Stage
+from conformance.drive.stage import NotOffered, Stage
 
 WIDE = (1 << 8) + 2
 
@@ -290,20 +292,38 @@ def test_settling_is_silent(stage: Stage) -> None:
 @rule("ACK-016")
 def test_settling_after_cancel(stage: Stage) -> None:
     """A cancelled consumer's deliveries still belong to the channel: one is acked, two by a multiple, one goes back. It
-    had no more than its limit allows."""
+    had no more than its limit allows. And of others one is given up, and one is given back in each of the ways."""
     queue = stocked(stage, 4)
-    channel = stage.channel()
-    if stage.offers("basic.qos"):
-        channel.qos(4)
-    consumer = channel.consume(queue)
-    stage.quiesce()
-    channel.cancel(consumer)
-    stage.quiesce()
+    channel = _bereft(stage, queue, 4)
     channel.ack(2)
     channel.ack(3, multiple=True)
     stage.barrier(channel)
     channel.close()
     stage.quiesce()
+    queue = stocked(stage, 4)
+    channel, other = _bereft(stage, queue, 4), stage.channel()
+    channel.reject(1, requeue=False)
+    channel.reject(3)
+    with contextlib.suppress(NotOffered):
+        channel.nack(2)
+    with contextlib.suppress(NotOffered):
+        channel.nack(0, multiple=True)
+    stage.barrier(channel)
+    while stage.get(other, queue, no_ack=True) is not None:
+        pass
+
+
+def _bereft(stage: Stage, queue: str, count: int) -> Channel:
+    """A channel that holds so many, all of a consumer that was cancelled."""
+    channel = stage.channel()
+    if stage.offers("basic.qos"):
+        channel.qos(count)
+    consumer = channel.consume(queue)
+    stage.quiesce()
+    channel.cancel(consumer)
+    stage.quiesce()
+    outstanding(channel, count)
+    return channel
 
 
 @rule("ACK-017", last=True)

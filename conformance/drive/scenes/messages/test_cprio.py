@@ -15,7 +15,7 @@ RANK = "x-priority"
 
 
 def consumers(
-    stage: Stage, queue: str, ranks: Sequence[int | None], limit: int = 0, *, shared: bool = False
+    stage: Stage, queue: str, ranks: Sequence[int | None], limit: int = 0, *, shared: bool = False, no_ack: bool = False
 ) -> list[Channel]:
     """A channel with one consumer for each priority, the lowest first; whose limit it is, or its channel's."""
     stage.require(RANK)
@@ -24,7 +24,7 @@ def consumers(
         channel = stage.channel()
         if limit:
             channel.qos(limit, shared)
-        channel.consume(queue, arguments={} if rank is None else {RANK: rank})
+        channel.consume(queue, no_ack, arguments={} if rank is None else {RANK: rank})
         stage.quiesce()
         channels.append(channel)
     return channels
@@ -45,7 +45,8 @@ def spread(stage: Stage, queue: str, count: int, among: Sequence[Channel]) -> No
 )
 def test_the_highest_is_served(stage: Stage, ranks: Sequence[int | None]) -> None:
     """All have room for everything. The consumer without a priority starts last. Others become full, and have room
-    again, also by giving back what they hold. And one more comes and leaves, by a cancel or with its channel."""
+    again, also by giving back what they hold. And one more comes and leaves, by a cancel or with its channel. Or none
+    acknowledges anything."""
     queue = stage.queue()
     among = consumers(stage, queue, ranks)
     for count in (1, 5):
@@ -65,6 +66,10 @@ def test_the_highest_is_served(stage: Stage, ranks: Sequence[int | None]) -> Non
         spread(stage, queue, 2, [*among, leaving])
         _leaves(stage, leaving, cancels=cancels and stage.cancels)
         spread(stage, queue, 2, among)
+    queue = stage.queue()
+    among = consumers(stage, queue, ranks, no_ack=True)
+    for count in (1, 5):
+        spread(stage, queue, count, among)
 
 
 def _leaves(stage: Stage, channel: Channel, *, cancels: bool) -> None:

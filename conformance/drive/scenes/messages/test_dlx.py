@@ -28,13 +28,13 @@ RECORD = ("x-death", "S", b"of old")
 """What somebody may write where brokers write down the deaths of a message."""
 
 
-def _to(queue: str, **more: object) -> dict[str, object]:
+def to(queue: str, **more: object) -> dict[str, object]:
     """Arguments of a queue whose dead letters go to this one."""
     named = {name.replace("_", "-"): value for name, value in more.items()}
     return {EXCHANGE: "", KEY: queue, **named}
 
 
-def _expires(stage: Stage) -> bool:
+def expires(stage: Stage) -> bool:
     return stage.profile.queue(stage.queue_type).messages_expire
 
 
@@ -49,14 +49,14 @@ def look(stage: Stage, *queues: str, gets: int = 2) -> None:
     patiently(stage, once)
 
 
-def _reject(stage: Stage, channel: Channel, queue: str, *, nack: bool = False) -> None:
+def reject(stage: Stage, channel: Channel, queue: str, *, nack: bool = False) -> None:
     tag = stage.get(channel, queue)
     if tag is not None:
         (channel.nack if nack else channel.reject)(tag, requeue=False)
     stage.barrier(channel)
 
 
-def _sent(stage: Stage, queue: str, count: int = 1, **properties: object) -> Channel:
+def sent(stage: Stage, queue: str, count: int = 1, **properties: object) -> Channel:
     channel = confirming(stage)
     channel.publish(queue, count, properties=properties)
     stage.confirmed(channel)
@@ -69,24 +69,24 @@ def test_rejected(stage: Stage) -> None:
     has given it a header that is called like the record of deaths. And in a transaction that is committed. Bodies of
     several frames are given up, too; and several messages at once."""
     grave = stage.queue()
-    queue, holder = stage.queue(_to(grave)), stage.channel()
-    _sent(stage, queue, 3)
-    _reject(stage, holder, queue)
-    _reject(stage, holder, queue, nack=True)
+    queue, holder = stage.queue(to(grave)), stage.channel()
+    sent(stage, queue, 3)
+    reject(stage, holder, queue)
+    reject(stage, holder, queue, nack=True)
     last = stage.queue()
-    second = stage.queue(_to(last))
-    _sent(stage, stage.queue(_to(second, x_max_length=1)), 2)
+    second = stage.queue(to(last))
+    sent(stage, stage.queue(to(second, x_max_length=1)), 2)
     wait(stage, TURN)
-    _reject(stage, holder, second)
-    marked = stage.queue(_to(grave))
+    reject(stage, holder, second)
+    marked = stage.queue(to(grave))
     for properties in ({"headers": [RECORD]}, ODD):
-        _sent(stage, marked, **properties)
-        _reject(stage, holder, marked)
+        sent(stage, marked, **properties)
+        reject(stage, holder, marked)
     if stage.offers("tx.select"):
-        _committed(stage, stage.queue(_to(grave)))
-    _large(stage, stage.queue(_to(grave)))
+        _committed(stage, stage.queue(to(grave)))
+    _large(stage, stage.queue(to(grave)))
     if stage.offers("basic.nack"):
-        _together(stage, stage.queue(_to(grave)))
+        _together(stage, stage.queue(to(grave)))
     wait(stage, ARRIVED)
     look(stage, grave, gets=13)
     look(stage, last)
@@ -95,7 +95,7 @@ def test_rejected(stage: Stage) -> None:
 def _together(stage: Stage, queue: str) -> None:
     """Up to a tag, and all that there is."""
     holder = stage.channel()
-    _sent(stage, queue, 4)
+    sent(stage, queue, 4)
     tags = stage.fetch(holder, queue, 4)
     for tag in (*tags[1:2], 0):
         holder.nack(tag, multiple=True, requeue=False)
@@ -107,16 +107,16 @@ def _large(stage: Stage, queue: str) -> None:
     for body in (bytes(5000), large(channel)):
         channel.publish(queue, body=body)
         stage.confirmed(channel)
-        _reject(stage, holder, queue)
+        reject(stage, holder, queue)
 
 
 def _committed(stage: Stage, queue: str) -> None:
-    _sent(stage, queue, 2)
+    sent(stage, queue, 2)
     channel = stage.channel()
     channel.tx_select()
     stage.quiesce()
     for nack in (False, True):
-        _reject(stage, channel, queue, nack=nack)
+        reject(stage, channel, queue, nack=nack)
     channel.tx_commit()
     stage.quiesce()
 
@@ -127,29 +127,29 @@ def test_expired(stage: Stage, full: bool) -> None:
     """By its own time, and by that of the queue; several at once, and one after the other has gone. One of each has
     properties of all kinds. And behind one that lived on until it was taken; and one that is given back too late.
     Or a consumer has no room."""
-    if not _expires(stage):
+    if not expires(stage):
         return
     if full:
         _beside_a_full_consumer(stage)
         return
     _late(stage)
     graves = stage.queue(), stage.queue(), stage.queue()
-    again = stage.queue(_to(graves[0])), stage.queue(_to(graves[1], x_message_ttl=SHORT))
-    own, shared = stage.queue(_to(graves[0])), stage.queue(_to(graves[1], x_message_ttl=SHORT))
-    mixed, taker = stage.queue(_to(graves[2])), stage.channel()
+    again = stage.queue(to(graves[0])), stage.queue(to(graves[1], x_message_ttl=SHORT))
+    own, shared = stage.queue(to(graves[0])), stage.queue(to(graves[1], x_message_ttl=SHORT))
+    mixed, taker = stage.queue(to(graves[2])), stage.channel()
     kinds: Sequence[tuple[int, dict[str, Any]]] = ((2, {}), (1, ODD))
     for count, properties in kinds:
-        _sent(stage, own, count, **properties, expiration=str(SHORT))
-        _sent(stage, shared, count, **properties)
-    _sent(stage, mixed)
-    _sent(stage, mixed, expiration=str(4 * SHORT))
+        sent(stage, own, count, **properties, expiration=str(SHORT))
+        sent(stage, shared, count, **properties)
+    sent(stage, mixed)
+    sent(stage, mixed, expiration=str(4 * SHORT))
     tag = stage.get(taker, mixed)
     if tag is not None:
         taker.ack(tag)
     stage.barrier(taker)
     for _ in "12":
-        _sent(stage, again[0], expiration=str(SHORT))
-        _sent(stage, again[1])
+        sent(stage, again[0], expiration=str(SHORT))
+        sent(stage, again[1])
         wait(stage, ARRIVED + 4 * SHORT / 1000)
     look(stage, *graves, gets=6)
 
@@ -157,12 +157,12 @@ def test_expired(stage: Stage, full: bool) -> None:
 def _beside_a_full_consumer(stage: Stage) -> None:
     """It has a message that lives on, and no room for those that do not."""
     grave, busy = stage.queue(), stage.channel()
-    queue = stage.queue(_to(grave))
+    queue = stage.queue(to(grave))
     busy.qos(1)
     busy.consume(queue)
-    _sent(stage, queue)
+    sent(stage, queue)
     stage.quiesce()
-    _sent(stage, queue, 2, expiration=str(SHORT))
+    sent(stage, queue, 2, expiration=str(SHORT))
     wait(stage, ARRIVED)
     look(stage, grave, gets=3)
 
@@ -171,26 +171,26 @@ def _beside_a_full_consumer(stage: Stage) -> None:
 def test_pushed_out(stage: Stage) -> None:
     """Two are too many; and beyond a limit of octets, whatever counts as such, the first must go. The messages may have
     a time to live, which is not over. And a full queue gets back what it has no room for, when a channel ends."""
-    grave, queues = stage.queue(), [_to("", x_max_length=2)]
-    if _expires(stage):
-        queues.append(_to("", x_max_length=2, x_message_ttl=LONG))
+    grave, queues = stage.queue(), [to("", x_max_length=2)]
+    if expires(stage):
+        queues.append(to("", x_max_length=2, x_message_ttl=LONG))
     if stage.offers("x-max-length-bytes"):
-        queues.append(_to("", x_max_length_bytes=OCTETS))
+        queues.append(to("", x_max_length_bytes=OCTETS))
     for arguments in queues:
         channel = confirming(stage)
-        channel.publish(stage.queue(arguments | _to(grave)), 4, body=b"d" * OCTETS)
+        channel.publish(stage.queue(arguments | to(grave)), 4, body=b"d" * OCTETS)
         stage.confirmed(channel)
     if stage.queue_type == "classic":
-        _no_room_for_returns(stage, stage.queue(_to(grave, x_max_length=2)))
+        _no_room_for_returns(stage, stage.queue(to(grave, x_max_length=2)))
     wait(stage, ARRIVED)
     look(stage, grave, gets=14)
 
 
 def _no_room_for_returns(stage: Stage, queue: str) -> None:
-    _sent(stage, queue, 2)
+    sent(stage, queue, 2)
     channel = stage.channel()
     stage.fetch(channel, queue, 2)
-    _sent(stage, queue, 2)
+    sent(stage, queue, 2)
     channel.close()
     stage.quiesce()
     wait(stage, ARRIVED)
@@ -201,9 +201,9 @@ def _no_room_for_returns(stage: Stage, queue: str) -> None:
 def test_returned_too_often(stage: Stage) -> None:
     """Twice, where once is allowed: it is rejected, or its channel ends, where it was got or delivered."""
     graves, holder = (stage.queue(), stage.queue()), stage.channel()
-    rejected, left = (stage.queue(_to(grave, x_delivery_limit=1)) for grave in graves)
+    rejected, left = (stage.queue(to(grave, x_delivery_limit=1)) for grave in graves)
     for queue in (rejected, left):
-        _sent(stage, queue)
+        sent(stage, queue)
     for _ in range(2):
         for tag in stage.fetch(holder, rejected):
             holder.reject(tag, requeue=True)
@@ -226,21 +226,21 @@ def test_its_address(stage: Stage) -> None:
     exchange, name = stage.exchange(grave), stage.recorder.private_name() + LONG_NAME
     twins = [stage.queue(name=name + last) for last in "ab"]
     ways: Sequence[dict[str, object]] = (
-        _to(grave),
+        to(grave),
         {EXCHANGE: exchange},
         {EXCHANGE: exchange, KEY: "dead"},
         {EXCHANGE: exchange, KEY: ""},
-        *map(_to, twins),
+        *map(to, twins),
     )
     for arguments in ways:
         queue = stage.queue(arguments)
-        _sent(stage, queue)
-        _reject(stage, holder, queue)
+        sent(stage, queue)
+        reject(stage, holder, queue)
     queue = stage.queue({EXCHANGE: ""})
     sender = confirming(stage)
     sender.publish(grave, exchange=stage.exchange(queue))
     stage.confirmed(sender)
-    _reject(stage, holder, queue)
+    reject(stage, holder, queue)
     wait(stage, ARRIVED)
     look(stage, grave, gets=6)
     look(stage, *twins)
@@ -249,9 +249,9 @@ def test_its_address(stage: Stage) -> None:
 def _rounds(stage: Stage, turns: int, *, last: float = TURN) -> None:
     """A message that is rejected in one queue waits in another one, and comes back; several times."""
     waiting, holder = stage.recorder.private_name(), stage.channel()
-    home = stage.queue(_to(waiting))
-    stage.queue(_to(home, x_message_ttl=SHORT), name=waiting)
-    _sent(stage, home, 2)
+    home = stage.queue(to(waiting))
+    stage.queue(to(home, x_message_ttl=SHORT), name=waiting)
+    sent(stage, home, 2)
     for turn in range(turns):
         tags = [tag for tag in (stage.get(holder, home), stage.get(holder, home)) if tag is not None]
         for tag in tags:
@@ -270,20 +270,20 @@ def test_death_upon_death(stage: Stage, how: str) -> None:
         _each_reason(stage)
     elif how != "by turns":
         _row(stage, give_back=how == "given back")
-    elif _expires(stage):
+    elif expires(stage):
         _rounds(stage, TURNS)
 
 
 def _each_reason(stage: Stage) -> None:
     """It is pushed out and rejected elsewhere, so that it comes back; then it is rejected here."""
     other, holder = stage.recorder.private_name(), stage.channel()
-    home = stage.queue(_to(other, x_max_length=1))
-    stage.queue(_to(home), name=other)
-    _sent(stage, home, 2)
+    home = stage.queue(to(other, x_max_length=1))
+    stage.queue(to(home), name=other)
+    sent(stage, home, 2)
     wait(stage, ARRIVED)
     stage.get(holder, home, no_ack=True)
     for queue in (other, home):
-        _reject(stage, holder, queue)
+        reject(stage, holder, queue)
         wait(stage, ARRIVED)
     look(stage, other, home)
 
@@ -291,8 +291,8 @@ def _each_reason(stage: Stage) -> None:
 def _row(stage: Stage, *, give_back: bool) -> None:
     holder, queues = stage.channel(), [stage.queue()]
     for _ in range(4):
-        queues.append(stage.queue(_to(queues[-1])))
-    _sent(stage, queues[-1])
+        queues.append(stage.queue(to(queues[-1])))
+    sent(stage, queues[-1])
     for queue in reversed(queues):
         for requeue in (True, False) if give_back else (False,):
             for tag in stage.fetch(holder, queue):
@@ -305,13 +305,13 @@ def _row(stage: Stage, *, give_back: bool) -> None:
 def test_where_it_came_from(stage: Stage) -> None:
     """With more keys, and with a time to live."""
     grave, holder = stage.queue(), stage.channel()
-    queue = stage.queue(_to(grave))
-    _sent(stage, queue, expiration=str(LONG))
+    queue = stage.queue(to(grave))
+    sent(stage, queue, expiration=str(LONG))
     if stage.offers("sender-selected distribution"):
         headers = {"CC": ["amqpconf.nobody"], "BCC": ["amqpconf.none"]}
-        _sent(stage, queue, headers=values.table(headers))
-        _reject(stage, holder, queue)
-    _reject(stage, holder, queue)
+        sent(stage, queue, headers=values.table(headers))
+        reject(stage, holder, queue)
+    reject(stage, holder, queue)
     wait(stage, TURN)
     look(stage, grave, gets=3)
 
@@ -320,11 +320,11 @@ def test_where_it_came_from(stage: Stage) -> None:
 def test_its_first_death(stage: Stage) -> None:
     """It dies in three queues, for two reasons."""
     last, holder = stage.queue(), stage.channel()
-    second = stage.queue(_to(last))
-    first = stage.queue(_to(second, x_max_length=1))
-    _sent(stage, first, 2)
+    second = stage.queue(to(last))
+    first = stage.queue(to(second, x_max_length=1))
+    sent(stage, first, 2)
     wait(stage, TURN)
-    _reject(stage, holder, second)
+    reject(stage, holder, second)
     wait(stage, TURN)
     look(stage, last)
 
@@ -333,27 +333,13 @@ def test_its_first_death(stage: Stage) -> None:
 def test_no_second_expiry(stage: Stage) -> None:
     """After it has expired, and after a rejection."""
     grave, holder = stage.queue(), stage.channel()
-    expiring, rejecting = stage.queue(_to(grave)), stage.queue(_to(grave))
-    _sent(stage, rejecting, expiration=str(LONG))
-    _reject(stage, holder, rejecting)
-    if _expires(stage):
-        _sent(stage, expiring, expiration=str(SHORT))
+    expiring, rejecting = stage.queue(to(grave)), stage.queue(to(grave))
+    sent(stage, rejecting, expiration=str(LONG))
+    reject(stage, holder, rejecting)
+    if expires(stage):
+        sent(stage, expiring, expiration=str(SHORT))
     wait(stage, ARRIVED)
     look(stage, grave, gets=3)
-
-
-@rule("DLX-010")
-def test_more_keys(stage: Stage) -> None:
-    """From a queue that gives another key, and from ones that do not; by one of the further keys it goes to a queue."""
-    grave, copies, holder = stage.queue(), stage.queue(), stage.channel()
-    exchange, by_copy = stage.exchange(grave), stage.exchange(copies, kind="direct", key="amqpconf.nobody")
-    headers = values.table({"CC": ["amqpconf.nobody"], "BCC": ["amqpconf.none"]})
-    for arguments in (_to(grave), {EXCHANGE: exchange}, {EXCHANGE: by_copy}):
-        queue = stage.queue(arguments)
-        _sent(stage, queue, headers=headers)
-        _reject(stage, holder, queue)
-    wait(stage, ARRIVED)
-    look(stage, grave, copies, gets=3)
 
 
 @rule("DLX-011")
@@ -364,13 +350,13 @@ def test_round_and_round(stage: Stage, full: bool) -> None:
     if full:
         look(stage, *_pushed_out(stage))
         return
-    if not _expires(stage):
+    if not expires(stage):
         return
     names = [stage.recorder.private_name() for _ in "123"]
     for name, following in zip(names, (names[1], names[0], names[2]), strict=True):
-        stage.queue(_to(following, x_message_ttl=SHORT), name=name)
-    _sent(stage, names[0])
-    _sent(stage, names[2])
+        stage.queue(to(following, x_message_ttl=SHORT), name=name)
+    sent(stage, names[0])
+    sent(stage, names[2])
     wait(stage, ARRIVED)
     look(stage, *names)
 
@@ -381,7 +367,7 @@ def _pushed_out(stage: Stage) -> tuple[str, str]:
     full, grave = stage.queue({EXCHANGE: heirs, "x-max-length": 1}), stage.queue()
     for queue in (full, grave):
         stage.bind(queue, heirs)
-    _sent(stage, full, 2)
+    sent(stage, full, 2)
     wait(stage, ARRIVED)
     return full, grave
 
@@ -389,7 +375,7 @@ def _pushed_out(stage: Stage) -> tuple[str, str]:
 @rule("DLX-012")
 def test_back_after_a_rejection(stage: Stage) -> None:
     """As often as it is rejected."""
-    if _expires(stage):
+    if expires(stage):
         _rounds(stage, TURNS, last=ARRIVED + SHORT / 1000)
 
 
@@ -397,11 +383,11 @@ def test_back_after_a_rejection(stage: Stage) -> None:
 def test_acknowledged(stage: Stage) -> None:
     """By an ack, and by a get that needs none; and where it is taken as a dead letter, after its time was over while a
     client held it, and it was given back."""
-    if _expires(stage):
+    if expires(stage):
         _late(stage)
     grave = stage.queue()
-    queue, holder = stage.queue(_to(grave)), stage.channel()
-    _sent(stage, queue, 2)
+    queue, holder = stage.queue(to(grave)), stage.channel()
+    sent(stage, queue, 2)
     for tag in stage.fetch(holder, queue):
         holder.ack(tag)
     stage.fetch(holder, queue, no_ack=True)
@@ -412,8 +398,8 @@ def test_acknowledged(stage: Stage) -> None:
 
 def _late(stage: Stage) -> None:
     grave = stage.queue()
-    queue, holder = stage.queue(_to(grave)), stage.channel()
-    _sent(stage, queue, expiration=str(SHORT))
+    queue, holder = stage.queue(to(grave)), stage.channel()
+    sent(stage, queue, expiration=str(SHORT))
     tags = stage.fetch(holder, queue)
     wait(stage, TURN)
     for tag in tags:

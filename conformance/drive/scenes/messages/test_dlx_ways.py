@@ -1,4 +1,4 @@
-"""DLX: the ways that a dead letter takes."""
+"""DLX: where dead letters go: by more keys than one, over more exchanges than one, and in which virtual host."""
 
 from __future__ import annotations
 
@@ -7,16 +7,41 @@ import pytest
 from codec import values
 from conformance.drive.around import wait
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.messages.test_dlx import ARRIVED, EXCHANGE, KEY, look
-from conformance.drive.scenes.props import confirming
+from conformance.drive.scenes.messages.test_dlx import ARRIVED, EXCHANGE, KEY, look, reject, sent, to
+from conformance.drive.scenes.props import confirming, patiently
+from conformance.drive.scenes.topology.test_queue import typed
 from conformance.drive.stage import Stage
 
 
+@rule("DLX-010")
+def test_more_keys(stage: Stage) -> None:
+    """From a queue that gives another key, and from ones that do not; by one of the further keys it goes to a queue.
+    And over two such queues, one after the other."""
+    grave, copies, holder = stage.queue(), stage.queue(), stage.channel()
+    exchange, by_copy = stage.exchange(grave), stage.exchange(copies, kind="direct", key="amqpconf.nobody")
+    headers = values.table({"CC": ["amqpconf.nobody"], "BCC": ["amqpconf.none"]})
+    for arguments in (to(grave), {EXCHANGE: exchange}, {EXCHANGE: by_copy}):
+        queue = stage.queue(arguments)
+        sent(stage, queue, headers=headers)
+        reject(stage, holder, queue)
+    second = stage.queue({EXCHANGE: by_copy})
+    first = stage.queue({EXCHANGE: stage.exchange(second)})
+    sent(stage, first, headers=headers)
+    for queue in (first, second):
+        reject(stage, holder, queue)
+        wait(stage, ARRIVED)
+    look(stage, grave, copies, gets=3)
+
+
 @rule("DLX-014", queue_types=("classic",))
-@pytest.mark.parametrize("kind", ["fanout", "headers"])
+@pytest.mark.parametrize("kind", ["fanout", "headers", "elsewhere"])
 def test_over_more_exchanges(stage: Stage, kind: str) -> None:
     """Two queues are bound to it, and a second exchange: there a key of its own matches, or else that has an alternate.
-    Another exchange has nothing but an alternate. And one leads back to the queue where they have died, and beyond."""
+    Another exchange has nothing but an alternate. And one leads back to the queue where they have died, and beyond. Or
+    all is in a virtual host of its own, by the default exchange."""
+    if kind == "elsewhere":
+        _elsewhere(stage)
+        return
     red = {"x-match": "all", "ink": "red"} if kind == "headers" else {}
     graves, (home, beyond) = [stage.queue() for _ in "123456"], _round(stage)
     known, last, spare = graves[0], stage.exchange(graves[1]), stage.exchange(graves[2])
@@ -48,3 +73,24 @@ def _round(stage: Stage) -> tuple[str, str]:
     home = stage.queue({EXCHANGE: exchange})
     stage.bind(home, exchange)
     return home, beyond
+
+
+def _elsewhere(stage: Stage) -> None:
+    if stage.around.admin is None:
+        return
+    channel = stage.channel(connection=stage.connect("elsewhere", vhost=stage.around.vhost(stage)))
+    queue, grave = stage.recorder.private_name(), stage.recorder.private_name()
+    channel.confirm()
+    channel.declare(grave, arguments=typed(stage))
+    channel.declare(queue, arguments=typed(stage, **to(grave)))
+    stage.quiesce()
+    channel.publish(queue)
+    stage.confirmed(channel)
+    reject(stage, channel, queue)
+    wait(stage, ARRIVED)
+
+    def look_there() -> None:
+        for _ in "12":
+            stage.get(channel, grave, no_ack=True)
+
+    patiently(stage, look_there)

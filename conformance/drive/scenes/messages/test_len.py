@@ -43,11 +43,28 @@ def emptied(stage: Stage, channel: Channel, queue: str, most: int) -> None:
 @rule("LEN-001", queue_types=("classic",))
 @pytest.mark.parametrize("most", [0, 1, 2, 16, 65])
 def test_more_messages_than_the_limit(stage: Stage, most: int) -> None:
-    """One more, and twice as many; or as many in a transaction."""
+    """One more, and twice as many; or as many in a transaction, or as the dead letters of another queue."""
     for count in (most + 1, 2 * most + 1):
         filled(stage, {MOST: most}, [3] * count)
     if stage.offers("tx.select"):
         _committed(stage, stage.queue({MOST: most}), 2 * most + 1)
+    if most == 2:
+        _handed_on(stage, stage.queue({MOST: most}), 2 * most + 1)
+
+
+def _handed_on(stage: Stage, heir: str, count: int) -> None:
+    """So many are given up in another queue, and it says how many of them it has."""
+    queue = stage.queue({"x-dead-letter-exchange": "", "x-dead-letter-routing-key": heir})
+    publisher, channel = confirming(stage), stage.channel()
+    publisher.publish(queue, count)
+    stage.confirmed(publisher)
+    for tag in stage.fetch(channel, queue, count):
+        channel.reject(tag, requeue=False)
+    stage.barrier(channel)
+    wait(stage, ARRIVED)
+    channel.declare(heir, passive=True)
+    stage.quiesce()
+    emptied(stage, channel, heir, count)
 
 
 def _committed(stage: Stage, queue: str, count: int) -> None:

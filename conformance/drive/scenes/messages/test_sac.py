@@ -73,11 +73,15 @@ def test_one_of_three_is_served(stage: Stage, rank: int) -> None:
 
 
 @rule("SAC-002")
-@pytest.mark.parametrize("how", ["cancel", "quiet cancel", "close", "all but one"])
+@pytest.mark.parametrize("how", ["cancel", "quiet cancel", "close", "all but one", "after others"])
 @pytest.mark.parametrize("holding", [False, True])
 def test_another_takes_over(stage: Stage, how: str, holding: bool) -> None:
     """It is cancelled, with an answer or without, where that does no other harm, or its channel closed: with all
-    acknowledged, or while it holds two of five messages. Or all but one leave, one after the other."""
+    acknowledged, or while it holds two of five messages. Or all but one leave, one after the other; or the last that
+    waits has taken over when others had left that waited before it."""
+    if how == "after others":
+        _others_have_left(stage)
+        return
     if how == "all but one":
         _one_after_the_other(stage)
         return
@@ -115,6 +119,24 @@ def _one_after_the_other(stage: Stage) -> None:
         consumers = [one for one in consumers if one[0] is not served]
         stage.quiesce()
         restock(stage, queue, 2)
+
+
+def _others_have_left(stage: Stage) -> None:
+    """Of four that wait in line two leave, by a cancel where that is possible and with their channels; then the one
+    that is served."""
+    queue = stage.queue(SINGLE)
+    consumers = waiting(stage, queue, 4, limit=2)
+    restock(stage, queue, 2)
+    served, _ = active(stage, consumers)
+    line = [one for one in consumers if one[0] is not served]
+    for (channel, tag), cancels in zip(line[:-1], (stage.cancels, False), strict=True):
+        channel.cancel(tag) if cancels else channel.close()
+        stage.quiesce()
+    served.ack(outstanding(served)[-1], multiple=True)
+    stage.barrier(served)
+    served.close()
+    stage.quiesce()
+    restock(stage, queue, 2)
 
 
 @rule("SAC-003")

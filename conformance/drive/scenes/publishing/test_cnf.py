@@ -16,7 +16,7 @@ from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import confirming, filled, large, reopen, restock, stocked
 from conformance.drive.stage import Stage
 
-WIDE = (1 << 8) + 2
+WIDE, ONE_BY_ONE = (1 << 8) + 2, 66
 
 
 @rule("CNF-001")
@@ -65,7 +65,8 @@ def test_a_second_select_changes_nothing(stage: Stage) -> None:
 
 @rule("CNF-004")
 def test_every_publish_is_resolved_once(stage: Stage) -> None:
-    """Bursts that mix queues, persistence, bodies, and messages that go nowhere. Then more than an octet can count."""
+    """Bursts that mix queues, persistence, bodies, and messages that go nowhere. Then more than an octet can count,
+    at once; and many one by one."""
     queue, other, nowhere = stage.queue(), stage.queue(), stage.exchange()
     channel = confirming(stage)
     for _ in range(3):
@@ -81,6 +82,10 @@ def test_every_publish_is_resolved_once(stage: Stage) -> None:
     channel = confirming(stage)
     for count in (WIDE, 3):
         channel.publish(queue, count)
+        stage.confirmed(channel)
+    channel = confirming(stage)
+    for _ in range(ONE_BY_ONE):
+        channel.publish(queue)
         stage.confirmed(channel)
 
 

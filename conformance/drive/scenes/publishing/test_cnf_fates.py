@@ -11,6 +11,7 @@ from functools import partial
 
 import pytest
 
+from codec import values
 from conformance.drive.around import wait
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
@@ -130,12 +131,19 @@ def test_a_full_queue_refuses(stage: Stage) -> None:
 
 @rule("CNF-012")
 def test_one_queue_refuses_another_accepts(stage: Stage) -> None:
-    """A full queue and one with room behind one exchange; the one with room is looked into."""
+    """A full queue and one with room behind one exchange, or named as well by CC or BCC; the one with room is looked
+    into."""
     channel, reader, room = confirming(stage), stage.channel(), stage.queue()
-    exchange = stage.exchange(filled(stage, channel), room)
+    full = filled(stage, channel)
+    exchange = stage.exchange(full, room)
     channel.publish("", 2, exchange=exchange)
     stage.quiesce()
-    for _ in range(2):
+    more = ("CC", "BCC") if stage.offers("sender-selected distribution") else ()
+    for header in more:
+        for key, other in ((room, full), (full, room)):
+            channel.publish(key, properties={"headers": values.table({header: [other]})})
+            stage.quiesce()
+    for _ in range(2 + 2 * len(more)):
         reader.get(room, no_ack=True)
     stage.quiesce()
 
@@ -226,8 +234,9 @@ def test_a_refusal_whatever_its_requeue_bit(stage: Stage) -> None:
 @rule("CNF-025")
 @pytest.mark.parametrize("full", [False, True])
 def test_what_is_routed_is_not_returned(stage: Stage, full: bool) -> None:
-    """Mandatory, to a queue without consumers, by the default exchange, by another that has two queues, and one whose
-    alternate this is. Or to a queue that is full, and refuses it; then it has room again."""
+    """Mandatory, to a queue without consumers, by the default exchange, by another that has two queues, and by those
+    that lead to that one; all of it in a transaction as well. Or to a queue that is full, and refuses it; then it has
+    room again."""
     channel = confirming(stage)
     if full:
         queue, reader = filled(stage, channel), stage.channel()
@@ -242,10 +251,29 @@ def test_what_is_routed_is_not_returned(stage: Stage, full: bool) -> None:
     channel.publish(queue, 2, mandatory=True)
     channel.publish("", 2, mandatory=True, exchange=exchange)
     stage.quiesce()
-    if stage.offers("alternate-exchange"):
-        first = stage.exchange(kind="direct", arguments={"alternate-exchange": exchange})
-        channel.publish("", 2, mandatory=True, exchange=first)
+    _in_a_transaction(stage, queue, [exchange, *_found(stage, channel, exchange)])
+
+
+def _found(stage: Stage, channel: Channel, exchange: str) -> list[str]:
+    """By the exchanges that lead to this one."""
+    ways = _on_to(stage, exchange)
+    for way in ways:
+        channel.publish("", 2, mandatory=True, exchange=way)
         stage.quiesce()
+    return ways
+
+
+def _in_a_transaction(stage: Stage, queue: str, ways: list[str]) -> None:
+    """All ways once more, committed together."""
+    if not stage.offers("tx.select"):
+        return
+    channel = stage.channel()
+    channel.tx_select()
+    stage.quiesce()
+    for exchange, key in (("", queue), *((way, "") for way in ways)):
+        channel.publish(key, mandatory=True, exchange=exchange)
+    channel.tx_commit()
+    stage.quiesce()
 
 
 @rule("CNF-013", last=True)

@@ -254,6 +254,7 @@ def test_recover_requeues_everything(stage: Stage) -> None:
         stage.barrier(channel)
         channel.ack(1)
         stage.quiesce()
+    _in_one_write(stage)
     gone, kept, channel = stocked(stage, 1), stocked(stage, 1), stage.channel()
     for queue in (gone, kept):
         stage.fetch(channel, queue)
@@ -262,6 +263,17 @@ def test_recover_requeues_everything(stage: Stage) -> None:
     channel.recover()
     stage.barrier(channel)
     stage.fetch(channel, kept)
+
+
+def _in_one_write(stage: Stage) -> None:
+    """What is recovered is acknowledged right behind that, and then looked for."""
+    queue, channel = stocked(stage, 2), stage.channel()
+    first, _ = stage.fetch(channel, queue, 2)
+    with stage.batch():
+        channel.recover()
+        channel.ack(first)
+    reopen(stage, channel)
+    stage.fetch(channel, queue, 2)
 
 
 def _recover(stage: Stage, method: type[m.BasicRecover | m.BasicRecoverAsync], spent: int) -> None:

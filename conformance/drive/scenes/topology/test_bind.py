@@ -121,7 +121,8 @@ def test_the_default_exchange_is_not_bound(stage: Stage) -> None:
 @pytest.mark.parametrize("how", ENDS)
 def test_bindings_go_with_what_they_bind(stage: Stage, how: str) -> None:
     """A queue ends and is declared anew, then an exchange; a message is published to the exchange each time, and
-    at last to another one that had led there. The queue has three bindings, by two keys."""
+    at last to another one that had led there. The queue has three bindings, by two keys. Where an exchange of the same
+    name goes in another virtual host, all stays."""
     exchange, channel = declared(stage), confirming(stage)
     source = declared(stage, "fanout") if stage.offers("exchange.bind") else ""
     if source:
@@ -150,6 +151,23 @@ def test_bindings_go_with_what_they_bind(stage: Stage, how: str) -> None:
         stage.bind(queue, exchange, "key")
         channel.publish("key", exchange=source)
         stage.quiesce()
+    if how == "deletion" and stage.around.admin is not None:
+        _namesake_goes(stage, exchange)
+        channel.publish("key", exchange=exchange)
+        stage.quiesce()
+
+
+def _namesake_goes(stage: Stage, exchange: str) -> None:
+    """In another virtual host it is declared, a queue is bound to it, and it is deleted."""
+    away = stage.channel(connection=stage.connect("away", vhost=stage.around.vhost(stage)))
+    queue = stage.recorder.private_name()
+    away.declare(queue, durable=False, exclusive=True)
+    away.declare_exchange(exchange, "direct")
+    stage.quiesce()
+    away.bind(queue, exchange, "key")
+    stage.quiesce()
+    delete(away, exchange)
+    stage.quiesce()
 
 
 @rule("BIND-008", queue_types=CLASSIC)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 from conformance.drive.around import wait
@@ -11,7 +13,7 @@ from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import confirming, reopen
 from conformance.drive.scenes.topology.test_exch import CLASSIC
 from conformance.drive.scenes.topology.test_queue import GONE, elsewhere, leave, owned, typed
-from conformance.drive.stage import Stage
+from conformance.drive.stage import NotOffered, Stage
 
 PATIENCE = 50
 """How often a name is asked for that a former connection may still have."""
@@ -111,7 +113,7 @@ def inherit(stage: Stage, channel: Channel, queue: str) -> None:
 @pytest.mark.parametrize("how", ENDS)
 def test_new_queues_are_empty(stage: Stage, how: str) -> None:
     """It ends with messages in it and is declared anew, twice; where it was deleted, the second time with some of them
-    out with a client."""
+    out with a client, who settles them then. And it is deleted and declared in one write."""
     if stage.queue_type != "classic" and how not in OF_ANY:
         return
     for held in (0, 2 if how == "deletion" else 0):
@@ -122,8 +124,43 @@ def test_new_queues_are_empty(stage: Stage, how: str) -> None:
             if held:
                 stage.fetch(stage.channel(), queue, held)
 
-        stage.queue(name=ended(stage, how, fill))
+        queue = stage.queue(name=ended(stage, how, fill))
         stage.quiesce()
+    if how == "deletion":
+        _too_late(stage, queue)
+        _in_one_write(stage, queue)
+
+
+def _too_late(stage: Stage, queue: str) -> None:
+    """What the former queue has given out is given back, in each of the ways; the new one is looked at."""
+    for end in ("settled", "closed"):
+        confirming(stage).publish(queue, 3)
+        stage.quiesce()
+        channel = stage.channel()
+        tags = stage.fetch(channel, queue, 3)
+        stage.backstage(queue).delete(queue)
+        stage.quiesce()
+        stage.queue(name=queue)
+        if end == "settled":
+            channel.reject(tags[0])
+            with contextlib.suppress(NotOffered):
+                channel.nack(tags[1])
+            stage.barrier(channel)
+        channel.close()
+        stage.quiesce()
+        look(stage, queue)
+        stage.get(stage.channel(), queue, no_ack=True)
+
+
+def _in_one_write(stage: Stage, queue: str) -> None:
+    confirming(stage).publish(queue, 3)
+    stage.quiesce()
+    channel = stage.backstage(queue)
+    with stage.batch():
+        channel.delete(queue)
+        channel.declare(queue, arguments=typed(stage))
+    stage.quiesce()
+    stage.get(channel, queue, no_ack=True)
 
 
 @rule("QUEUE-032")

@@ -116,6 +116,27 @@ def lost_without_cause(fact: ConnectionFailed, notes: Notes) -> None:
             return
 
 
+@judges(ConnectionFailed, "CAN-018")
+def free_tag_refused(fact: ConnectionFailed, notes: Notes) -> None:
+    """The broker complains of a tag that nobody on its channel has, or ever had."""
+    event = fact.event
+    if event.kind != METHOD or fact.error is not None or fact.failing or fact.suspect is not None:
+        return
+    of_tags = "tag" in str(event.args.get("reply_text", "")).lower()
+    if event.args.get("reply_code") != NOT_ALLOWED or ids_of(event) != CONSUME or not of_tags:
+        return
+    asked = [(one, request) for one in fact.connection.open_channels() for request in one.pending()]
+    consumes = [(channel, request) for channel, request in asked if request.method == "basic.consume"]
+    if len(consumes) != 1 or consumes[0][0].indeterminate:
+        return
+    channel, request = consumes[0]
+    tag, known = request.consumer_tag, channel.consumers.get(request.consumer_tag)
+    itself = known is None or known.since == request.seq
+    if tag and itself and tag not in channel.ended and not channel.of_before(tag):
+        allowed = f"consume-ok for {tag}: no consumer of channel {channel.number} has that tag"
+        notes.find("CAN-018", event, allowed, f"connection: {closing(event.args)}", request.seq)
+
+
 def _names(fact: ClosedUnasked | ConnectionFailed, request: Request) -> bool:
     """Does the close speak of this request? Of a consume only if it complains of the tag: queues come and go."""
     ids, code = ids_of(fact.event), int(fact.event.args.get("reply_code", 0))

@@ -48,13 +48,14 @@ def declared(fact: Passed, notes: Notes) -> None:
     if event.direction != TO_BROKER or event.has("passive"):
         return
     name, arguments = event.queue or "", event.args.get("arguments") or {}
-    known = limits.by_queue.get(name)
+    known, there = limits.by_queue.get(name), fact.topology.queue(fact.connection.vhost, name)
+    found = _bounded(event.connection, arguments)
+    if known is not None and there is not None and there.gone is None and found is not None and found.alike(known):
+        return  # it is there, and declared just as it was
     if known is not None:
         known.disturb()
     if EXCHANGE in arguments:
         _feed(limits, arguments)
-    found = _bounded(event.connection, arguments)
-    there = fact.topology.queue(fact.connection.vhost, name)
     ended = there is None or (there.gone is not None and there.gone.known > 0)
     anew = name and (name in limits.deleted if known is not None else there is None) and ended
     fed = not limits.fed.isdisjoint(("", name))

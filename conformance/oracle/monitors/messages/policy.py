@@ -57,6 +57,9 @@ def declared(fact: Passed, notes: Notes) -> None:
         return
     name, arguments = event.queue or "", event.args.get("arguments") or {}
     known = policed.by_queue.pop(name, None)
+    if known is not None and _again(known, fact):
+        policed.by_queue[name] = known
+        return
     if "x-dead-letter-exchange" in arguments:
         for one in policed.by_queue.values():
             one.spoiled = True
@@ -74,6 +77,13 @@ def declared(fact: Passed, notes: Notes) -> None:
         policed.by_queue[name] = entry
     if len(policed.by_queue) > SHELVES:
         policed.by_queue.popitem(last=False)
+
+
+def _again(known: PolicedQueue, fact: Passed) -> bool:
+    """Is it there, and declared just as it was? Then nothing changes."""
+    arguments, there = fact.event.args.get("arguments") or {}, fact.topology.queue(known.vhost, known.name)
+    alike = (known.argument, known.overflow) == (number(arguments.get(ARGUMENT)), arguments.get(DOES))
+    return there is not None and there.gone is None and alike and known.vhost == fact.connection.vhost
 
 
 # -- what holds

@@ -61,12 +61,15 @@ def declared(fact: Passed, notes: Notes) -> None:
     name, arguments = event.queue or "", event.args.get("arguments") or {}
     if event.direction != TO_BROKER or event.has("passive"):
         return
-    queues.pop(name, None)
+    known, there = queues.pop(name, None), fact.topology.queue(fact.connection.vhost, name)
     most, grave = arguments.get(MOST), arguments.get(KEY)
+    if known is not None and there is not None and there.gone is None and (known.most, known.grave) == (most, grave):
+        queues[name] = known  # it is there, and declared just as it was
+        return
     plain = ARGUMENTS.issuperset(arguments) and arguments.get(KIND, CLASSIC) == CLASSIC and not event.has("auto_delete")
     refuses = arguments.get(OVERFLOW) == "reject-publish-dlx" and arguments.get(EXCHANGE) == ""
-    anew = fact.topology.queue(fact.connection.vhost, name) is None
-    if plain and refuses and anew and name and isinstance(most, int) and isinstance(grave, str) and grave != name:
+    anew = there is None and name and grave != name
+    if plain and refuses and anew and isinstance(most, int) and isinstance(grave, str):
         queues[name] = Refusing(event.connection, most, grave)
         if len(queues) > QUEUES:
             queues.popitem(last=False)

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from conformance.history.events import RESTARTED, TO_BROKER, Event
 from conformance.oracle.model.doubts.crash import promises
 from conformance.oracle.model.facts import Delivered, Missing, Passed, Stopping
+from conformance.oracle.model.queues import emptied
 from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.model.records import DEAD, OUT, PROVISIONAL, WAITING, Copy
 from conformance.oracle.monitors.contents.content import address, changed, retyped
-from conformance.oracle.monitors.messages import emptied
 from conformance.oracle.monitors.messages.kept import KEPT, Kept, Place, fate, place_of
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges

@@ -24,6 +24,8 @@ from conformance.oracle.topology.state import NamedQueue
 REACHED, CONCEALED = "ROUTE-018", "ROUTE-019"
 CC, BCC = "CC", "BCC"
 MESSAGES = 256
+OF_ROOM = frozenset({"x-queue-type", "x-overflow", "x-max-length", "x-max-length-bytes"})
+REFUSES = "CNF-012"
 MOST = 64
 """Keys of a message whose ways are followed one by one."""
 
@@ -36,11 +38,14 @@ class Letter:
     on: tuple[str, int]
     """The channel of the publish, as its connection and number."""
     queues: frozenset[str]
-    """All of these are there. The model itself knows that of the routing key on the default exchange."""
+    """All of these are there, and keep what they take. The model itself knows that of the routing key on the default
+    exchange."""
     carbon: tuple[str, ...]
     blind: bool
     barred: frozenset[str] = frozenset()
     """It is not to come to these: none of its keys leads there, or an alternate exchange that it does not need."""
+    choosy: frozenset[str] = frozenset()
+    """These may refuse it, and then it is not confirmed."""
     moved: bool = False
     """Bindings were changed elsewhere while it was on its way."""
     handled: bool = False
@@ -82,8 +87,13 @@ def addressed(fact: Passed, notes: Notes) -> None:
         for name in names
         if (queue := fact.topology.queue(vhost, name)) is not None and queue.there_for(channel) and _plain(queue)
     ]
+    choosy = [
+        name
+        for name in names
+        if (queue := fact.topology.queue(vhost, name)) is not None and queue.there_for(channel) and _choosy(queue)
+    ]
     place = event.connection, event.channel
-    letter = Letter(event.seq, place, frozenset(there), tuple(carbon), bool(blind), barred)
+    letter = Letter(event.seq, place, frozenset(there), tuple(carbon), bool(blind), barred, frozenset(choosy))
     known[event.message] = None if event.message in known or channel.transactional else letter
     if len(known) > MESSAGES:
         known.popitem(last=False)
@@ -134,6 +144,12 @@ def rebound(fact: Passed, notes: Notes) -> None:
 def _plain(queue: NamedQueue) -> bool:
     """Does it keep what it gets, for all that its arguments say?"""
     return not queue.auto_delete and queue.owner is None and set(queue.arguments) <= {"x-queue-type"}
+
+
+def _choosy(queue: NamedQueue) -> bool:
+    """Does it refuse what it has no room for, and keeps all else?"""
+    ours, refuses = queue.arguments, queue.arguments.get("x-overflow") == "reject-publish"
+    return refuses and not queue.auto_delete and queue.owner is None and set(ours) <= OF_ROOM
 
 
 def _names(value: Any) -> list[str]:
@@ -188,6 +204,8 @@ def _place(fact: Delivered, letter: Letter, notes: Notes) -> None:
     elif name in letter.queues and name not in letter.came:
         letter.came.add(name)
         notes.exercise(REACHED)
+    elif name in letter.choosy:
+        letter.came.add(name)
     if fact.delivery.no_ack:
         letter.taken.add(name)
 
@@ -202,19 +220,21 @@ def _headers(event: Event, letter: Letter, notes: Notes) -> None:
         notes.exercise(CONCEALED)
 
 
-@judges(FoundEmpty, REACHED)
+@judges(FoundEmpty, REACHED, REFUSES)
 def never_came(fact: FoundEmpty, notes: Notes) -> None:
     """A queue that it names is empty, and nobody has taken it from there."""
     queue, known = fact.queue, notes.memory(Letters).by_message
     for message, letter in known.items():
         if letter is None or letter.moved or not letter.handled:
             continue
-        if queue.name not in letter.queues or queue.name in letter.came:
+        choosy = queue.name in letter.choosy
+        if not (choosy or queue.name in letter.queues) or queue.name in letter.came:
             continue
         if _untouched(queue, letter, fact):
             letter.came.add(queue.name)
-            allowed = f"{message} in {queue.name}"
-            notes.find(REACHED, fact.event, allowed, "the queue is empty", letter.sent, unless=LOSING)
+            allowed = f"{message} in {queue.name}" + (", or a basic.nack" if choosy else "")
+            rule, observed = (REFUSES, "basic.ack, and the queue") if choosy else (REACHED, "the queue")
+            notes.find(rule, fact.event, allowed, f"{observed} is empty", letter.sent, unless=LOSING)
 
 
 def _untouched(queue: Queue, letter: Letter, fact: FoundEmpty) -> bool:

@@ -11,18 +11,19 @@ from dataclasses import dataclass, field
 
 from conformance.history.events import TO_BROKER
 from conformance.oracle.model.connections.channels import ChannelLife
-from conformance.oracle.model.facts import Passed
+from conformance.oracle.model.facts import Delivered, Passed
+from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.refusals import grants, refuses
-from conformance.oracle.monitors.table import follows
+from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.topology.preconditions import Asked
 
 ABANDONED, HEIR, EMPTY, STAYS = "QUEUE-024", "QUEUE-025", "QUEUE-031", "QUEUE-032"
 EXCHANGE_STAYS = "EXCH-021"
 FOUND, EXCHANGE_FOUND = "QUEUE-002", "EXCH-006"
 DECLARE = "queue.declare"
-SENDERS = 64
-"""So many channels are remembered that have published."""
+SENDERS, GIVEN_OUT = 64, 1024
+"""So many channels are remembered that have published, and so many messages that were given out."""
 
 
 @refuses(ABANDONED, DECLARE, code=404, what="a passive declaration of an auto-delete queue whose consumers have ended")
@@ -119,6 +120,29 @@ def declared(fact: Passed, notes: Notes) -> None:
 def _quiet(channel: ChannelLife) -> bool:
     """Has the broker answered to all that it has published?"""
     return channel.confirm and not channel.unconfirmed and not channel.indeterminate
+
+
+@dataclass(slots=True)
+class GivenOut:
+    """By message: the queue that has given it out last, in which life of its name; None where two share an id."""
+
+    by_message: dict[str, Queue | None] = field(default_factory=dict)
+
+
+@judges(Delivered, EMPTY)
+def came_from_a_former_life(fact: Delivered, notes: Notes) -> None:
+    """A message comes out of a queue that was declared after its own was deleted, while somebody held it."""
+    copy, queue, known = fact.copy, fact.queue, notes.memory(GivenOut).by_message
+    former = known.get(copy.id, queue)
+    if former is not None and former is not queue and (former.name != queue.name or not former.deleted):
+        former = known[copy.id] = None
+    if former is None or copy.inherited or notes.memory(NewQueues).fed:
+        return
+    if former is not queue and copy.publication is None and queue.declared and not queue.opaque:
+        allowed = f"nothing of the queue {queue.name} that was deleted: the next of its name was empty"
+        notes.find(EMPTY, fact.event, allowed, f"{fact.event.method} of {copy.id}", queue.declared)
+    if len(known) < GIVEN_OUT:
+        known[copy.id] = queue
 
 
 @follows("queue.declare-ok", rules=(EMPTY,))

@@ -267,14 +267,16 @@ class DeadLettering:
         return sum(one is not None and one.sent > tracked.sent for one in others) >= most
 
     def by_copy(self, tracked: TrackedMessage, name: str) -> bool:
-        """It was rejected, for the first time: does it go to this queue by a key in CC, and by no other?"""
+        """It was rejected: does it go to this queue by a key in CC, and by no other? It has these keys if none of the
+        queues in which it has died gave it another one."""
+        before = [self.places.get(queue) for queue, _, _ in tracked.deaths]
         place = self.places.get(tracked.queue)
         if (
             place is None
             or place.exchange is None
             or place.key is not None
             or tracked.fate != GIVEN_UP
-            or tracked.deaths
+            or any(one is None or one.key is not None for one in before)
         ):
             return False
         ways = {key: self.leads(place.exchange, key) for key in (tracked.key, *tracked.carbon)}

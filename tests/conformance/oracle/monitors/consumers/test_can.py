@@ -271,3 +271,13 @@ def test_a_notification_for_a_right_is_no_time_out(play) -> None:
     told = "1 < cancel c1 no_wait \n 0 < renew-ok"
     assert play(REVOKED + told, "rabbitmq-4.3").broken == []
     assert play((REVOKED + told).replace("- rights c q \n", ""), "rabbitmq-4.3").broken == ["TMO-001"]
+
+
+@pytest.mark.parametrize(
+    ("words", "broken"),
+    [("attempt to reuse consumer tag", ["CAN-018"]), ("reached maximum of consumers per channel", [])],
+)
+def test_a_free_tag_is_refused(play, words: str, broken: list[str]) -> None:
+    """The broker complains of a tag that nobody has; of anything else it may complain."""
+    assert play(KEEN + Q + f"1 > consume q c11 \n 0 < kicked 530 60 20 {words}").broken == broken
+    assert play(KEEN + Q + CANCEL + f"1 > consume q c1 \n 0 < kicked 530 60 20 {words}").broken == ["CAN-013"]

@@ -296,3 +296,11 @@ def test_a_channel_is_closed_once(play) -> None:
     assert play(BAD + "1 > ack 9 \n" + REFUSED + REFUSED).broken == ["ERR-006"]
     assert play(BAD + REFUSED + "1 > closed-ok \n" + REFUSED).broken == ["ERR-006"]
     assert not play(BAD + "1 > close \n" + REFUSED + "1 > closed-ok \n 1 < close-ok \n @open 1").broken
+
+
+def test_something_of_the_former_life_is_under_way(play) -> None:
+    """A broker that waits for more of what has closed the channel, when its number is used again."""
+    again = BAD + REFUSED + "1 > closed-ok \n @open 1 \n 1 > get q \n 0 < kicked {} 60 70 UNEXPECTED_FRAME"
+    assert play(again.format(505)).broken == ["ERR-007"]
+    assert "ERR-007" not in play(again.format(320)).broken
+    assert "ERR-007" not in play("@queue q \n @open 1 \n 1 > get q \n 0 < kicked 505 60 70 UNEXPECTED_FRAME").broken

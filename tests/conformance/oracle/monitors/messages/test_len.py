@@ -26,6 +26,8 @@ def got(*messages: str, first: int = 1) -> str:
     return brought + "1 > get q no_ack \n 1 < get-empty \n"
 
 
+SAID = "@queue q {} \n 90 > declare q passive \n"
+AGAIN = f"90 > declare q x-queue-type=classic {COUNT} \n 90 < declare-ok q 2 \n"
 KEPT = filled(COUNT, 1) + "2 > get q \n 2 < get-ok 1 m1 q \n" + "8 > publish q m2 \n 8 < ack 2 \n"
 CROWDED = KEPT + "8 > publish q m3 \n 8 < ack 3 \n"
 TWO = "1 > get q \n 1 < get-ok 1 m1 q \n 1 > get q \n 1 < get-ok 2 m2 q \n"
@@ -117,6 +119,8 @@ OCTETS_RANKED = ranked(1, 5, 3, 0).replace(COUNT, OCTETS)
 BROKEN = [
     ("LEN-001", filled(COUNT, 3) + got("m1", "m2", "m3")),
     ("LEN-001", EMPTIED + got("m5", "m6", "m7", first=5)),
+    ("LEN-001", filled(COUNT, 2) + AGAIN + "8 > publish q m3 \n 8 < ack 3 \n" + got("m1", "m2", "m3")),
+    ("LEN-001", SAID.format(f"classic {COUNT}") + "90 < declare-ok q 3"),
     ("LEN-003", PURGED + got("m7")),
     ("LEN-002", filled(BURIES, 3) + got("m1", "m2")),
     ("LEN-010", OCTETS_RANKED + got(of("m2", 5), of("m3", 3))),
@@ -146,6 +150,11 @@ BROKEN = [
 ]
 DEAD = "@queue d classic x-dead-letter-exchange= x-dead-letter-routing-key=q \n"
 LAWFUL = {
+    "it says that it is full": SAID.format(f"classic {COUNT}") + "90 < declare-ok q 2",
+    "a queue that refuses is given back more than it has room for": SAID.format(f"classic {REFUSES}")
+    + "90 < declare-ok q 3",
+    "a quorum queue drops its oldest in time": SAID.format(f"quorum {COUNT}") + "90 < declare-ok q 3",
+    "it was declared again": filled(COUNT, 2) + AGAIN + "8 > publish q m3 \n 8 < ack 3 \n" + got("m2", "m3"),
     "another consumes": filled(COUNT, 3) + "@consume 2 q c no_ack \n" + got("m3"),
     "another connection has taken one": filled(COUNT, 3)
     + "d:1 > open \n d:1 < open-ok \n d:1 > get q no_ack \n"

@@ -46,6 +46,7 @@ OCTETS = '- rule p ^q$ {"max-length-bytes":50000} \n'
 ROOM = "@queue q classic x-max-length-bytes=70000 \n" + OPEN
 ALL, LAST = ("m1", "m2", "m3", "m4"), ("m3", "m4")
 LATER = TWO + PLAIN
+TWICE = LATER + "90 > declare q x-queue-type=classic \n 90 < declare-ok q \n" + sent(1, 2, 3, 4)
 MINE = TWO + OPEN + "8 > declare q classic exclusive \n 8 < declare-ok q \n"
 BEHIND = '- rule p q$ {"max-length":2} \n'
 BOTH = TWO + '- rule r ^q$ {"max-length":3} priority=1 \n'
@@ -142,6 +143,7 @@ BROKEN = [
     ("POLICY-001", by(TWO, "m4")),
     ("POLICY-002", by("", *ALL, declare=LATER)),
     ("POLICY-002", by("", *ALL, declare=MINE)),
+    ("POLICY-002", TWICE + got(*ALL)),
     ("POLICY-003", by(BEHIND, *ALL)),
     ("POLICY-003", by('- rule p ^u$ {"max-length":2} \n', *LAST)),
     ("POLICY-004", by(BOTH, *LAST)),
@@ -191,6 +193,7 @@ LAWFUL = {
     "a limit of octets, and a larger one of the queue's own": weighed(OCTETS, *LAST, declare=ROOM),
     "a limit of octets of the queue's own": weighed(OCTETS + "- unrule p \n", "m2", "m3", "m4", declare=ROOM),
     "what is beside a small body may count": weighed(OCTETS.replace("50000", "50"), "m4", size=20),
+    "it is declared again": TWICE + got(*LAST),
     "it may come again in a moment": NO_LIMIT + returned(1) + returned(2) + "- wait 2 \n" + NO_MORE,
     "it was rejected, and somebody else may have it": NO_LIMIT
     + returned(1)

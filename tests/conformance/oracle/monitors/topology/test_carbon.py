@@ -40,6 +40,8 @@ ON += "90 > bind-exchange z x nowhere \n 90 < bind-exchange-ok \n"
 WORDS = BOTH + "90 > exchange x topic \n 90 < exchange-ok \n 90 > bind q2 x a.*.b \n 90 < bind-ok \n"
 EMPTY_WORDS = '1 > publish nowhere m1 exchange=x mandatory with={"headers":{"CC":["A",[["S","a..b"]]]}} \n'
 NEXT = ON.replace("z fanout", "z direct").replace("bind q2 z", "bind q2 z q2")
+FULL = "@queue q \n @queue f classic x-max-length=2 x-overflow=reject-publish \n @confirming 1 \n @open 2 \n"
+FULL += f"1 > publish q m1 {with_headers(CC.replace('q2', 'f'))} \n" + "1 < HOW 1 \n 2 > get f no_ack \n 2 < get-empty"
 SOUND = {
     "ROUTE-018": BOTH + SENT + f"{GOT} {with_headers(CC)}",
     "ROUTE-019": LISTED + f"{GOT} {with_headers(CC)}",
@@ -52,10 +54,12 @@ BROKEN = [
     ("ROUTE-018", BOTH + BLIND + EMPTY),
     ("ROUTE-018", ON + BY_X + ACKED + ASKED.format("q2") + EMPTY),
     ("ROUTE-018", X + MANDATORY + RETURNED),
+    ("CNF-012", FULL.replace("HOW", "ack")),
     ("ROUTE-019", LISTED + f"{GOT} {with_headers(CC, BCC)}"),
     ("ROUTE-019", LISTED + f"{GOT} {with_headers()}"),
 ]
 LAWFUL = {
+    "one that is full has refused it": FULL.replace("HOW", "nack"),
     "behind another exchange it has one key": NEXT + BY_X + ACKED + ASKED.format("q2") + EMPTY,
     "or all of them": NEXT + BY_X + ACKED + ASKED.format("q2") + comes(1, "q2"),
     "without its binding it comes back": X.replace(" alternate-exchange=y", "") + MANDATORY + UNBIND + RETURNED,

@@ -17,6 +17,9 @@ SECOND = AUTO + D + "d:1 > consume q c2 \n d:1 < consume-ok c2 \n 2 > cancel c1 
 OWNED = D + "d:1 > declare q exclusive \n d:1 < declare-ok q \n"
 HEIR = OWNED + LEAVES + "@open 1 \n 1 > declare q exclusive \n 1 < declare-ok q \n" + FIND
 ANEW = "@queue q \n @stock q m1 \n 90 > delete q \n 90 < delete-ok \n 90 > declare q durable \n"
+HELD = "@queue q \n @stock q m1 \n @hold 3 q m1 \n 90 > delete q \n 90 < delete-ok \n"
+HELD += "90 > declare q durable \n 90 < declare-ok q \n 3 > reject 1 requeue \n @barrier 3 \n @open 2 \n 2 > get q \n"
+RISEN = "2 < get-ok 1 m1 q redelivered"
 SHARED = D + "d:1 > declare q durable \n d:1 < declare-ok q \n"
 EXCHANGE = D + "d:1 > exchange x \n d:1 < exchange-ok \n"
 FIND_EXCHANGE = "@open 1 \n 1 > exchange x passive \n"
@@ -59,6 +62,7 @@ BROKEN = [
     ("QUEUE-024", SECOND + NOT_FOUND),
     ("QUEUE-025", HEIR + NOT_FOUND),
     ("QUEUE-031", ANEW + "90 < declare-ok q 1"),
+    ("QUEUE-031", HELD + RISEN),
     ("QUEUE-032", SHARED + LEAVES + "@open 1 \n" + FIND + NOT_FOUND),
     ("EXCH-021", EXCHANGE + LEAVES + FIND_EXCHANGE + NO_EXCHANGE),
     ("EXCH-024", AGAIN + SENT + EMPTY),
@@ -69,6 +73,10 @@ BROKEN = [
     ("BIND-014", BOUND_BY_D + SENT + EMPTY),
 ]
 LAWFUL = {
+    "what a deleted queue had given out is gone": HELD + "2 < get-empty",
+    "a message of one name is published once more": HELD.replace("@open 2", "@stock q m1 \n @open 2")
+    + RISEN.replace(" redelivered", ""),
+    "a dead letter of a third queue, of one name": "@queue d x-dead-letter-exchange= \n" + HELD + RISEN,
     "a queue that goes a moment after its last consumer": CANCELLED + "- wait 1 \n" + FIND + FOUND,
     "the same, where the channel was closed": CLOSED + "- wait 1 \n" + FIND + FOUND,
     "a consumer whose channel has just failed": AUTO + FAILED + "- wait 1 \n" + FIND + FOUND,

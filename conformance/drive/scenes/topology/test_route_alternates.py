@@ -1,0 +1,70 @@
+"""ROUTE: alternate exchanges, which get what finds no way."""
+
+from __future__ import annotations
+
+from conformance.drive.scenes.marks import rule
+from conformance.drive.scenes.props import confirming
+from conformance.drive.scenes.topology.test_route import CLASSIC, publish
+from conformance.drive.stage import Stage
+
+IN_A_ROW = 8
+"""Exchanges, each the alternate of the next."""
+
+
+@rule("ROUTE-012", queue_types=CLASSIC)
+def test_what_finds_no_way_goes_to_the_alternate(stage: Stage) -> None:
+    """By the alternate exchange's own type and bindings; and an alternate of that one gets what that cannot route. One
+    more alternate is declared after it was named, and once more after it was deleted. Two are each other's. One is that
+    of an exchange to which another one leads. And of many in a row only the last knows a way."""
+    last, later = stage.exchange(), stage.recorder.private_name()
+    early = stage.exchange(kind="direct", arguments={"alternate-exchange": later})
+    stage.belongings.exchanges[later] = None
+    stage.backstage().declare_exchange(later, "fanout")
+    stage.quiesce()
+    stage.bind(stage.queue(), later)
+    alternate = stage.exchange(kind="direct", arguments={"alternate-exchange": last})
+    exchange = stage.exchange(kind="direct", arguments={"alternate-exchange": alternate})
+    for name, key in ((exchange, "a"), (alternate, "b"), (last, "")):
+        stage.bind(stage.queue(), name, key)
+    channel = confirming(stage)
+    publish(channel, exchange, "b", "c", "a")
+    publish(channel, early, "a")
+    stage.quiesce()
+    stage.backstage().delete_exchange(later)
+    stage.quiesce()
+    publish(channel, early, "a")
+    stage.quiesce()
+    stage.backstage().declare_exchange(later, "fanout")
+    stage.quiesce()
+    stage.bind(stage.queue(), later)
+    publish(channel, early, "a")
+    stage.quiesce()
+    if stage.offers("exchange.bind"):
+        entrance = stage.exchange()
+        stage.bind_exchange(exchange, entrance)
+        publish(channel, entrance, "b", "c", "a")
+        stage.quiesce()
+    other = stage.recorder.private_name()
+    one = stage.exchange(stage.queue(), kind="direct", key="a", arguments={"alternate-exchange": other})
+    stage.belongings.exchanges[other] = None
+    stage.backstage().declare_exchange(other, "direct", arguments={"alternate-exchange": one})
+    stage.quiesce()
+    publish(channel, other, "a", "b")
+    stage.quiesce()
+    last = stage.exchange(stage.queue())
+    for _ in range(IN_A_ROW):
+        last = stage.exchange(kind="direct", arguments={"alternate-exchange": last})
+    publish(channel, last, "a")
+    stage.quiesce()
+
+
+@rule("ROUTE-013", queue_types=CLASSIC)
+def test_the_alternate_gets_nothing_that_was_routed(stage: Stage) -> None:
+    """A topic exchange whose binding matches most."""
+    alternate = stage.exchange()
+    exchange = stage.exchange(kind="topic", arguments={"alternate-exchange": alternate})
+    stage.bind(stage.queue(), exchange, "a.#")
+    stage.bind(stage.queue(), alternate, "a")
+    channel = confirming(stage)
+    publish(channel, exchange, "a", "a.b", "b", "a.b.c")
+    stage.quiesce()

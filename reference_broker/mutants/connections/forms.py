@@ -1,0 +1,39 @@
+"""Rights that are looked up for one form of a method, and passed over in another: without an answer, for the queue that
+was declared last, in a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import codec
+from codec import methods as m
+from reference_broker.channel import Channel
+from reference_broker.mutants.kinds import replaces
+from reference_broker.needs import Need, Needs
+
+
+@replaces(
+    "needs.of",
+    "forms.not-of-the-last",
+    "who names no queue needs no rights on the one that was declared last",
+    "AUTH-002",
+    "AUTH-007",
+    "AUTH-008",
+    "AUTH-011",
+    "AUTH-012",
+    "AUTH-013",
+)
+def not_of_the_last(self: Needs, channel: Channel, method: codec.Method) -> Iterable[Need]:
+    declares = isinstance(method, m.QueueDeclare)
+    return () if not declares and getattr(method, "queue", None) == "" else Needs.of(self, channel, method)
+
+
+@replaces("needs.of", "forms.not-without-an-answer", "methods with nowait take no rights", "AUTH-002", "AUTH-013")
+def not_without_an_answer(self: Needs, channel: Channel, method: codec.Method) -> Iterable[Need]:
+    return () if getattr(method, "no_wait", False) else Needs.of(self, channel, method)
+
+
+@replaces("needs.of", "forms.not-in-transactions", "a publish in a transaction takes no rights", "AUTH-018")
+def not_in_transactions(self: Needs, channel: Channel, method: codec.Method) -> Iterable[Need]:
+    free = channel.transaction is not None and isinstance(method, m.BasicPublish)
+    return () if free else Needs.of(self, channel, method)
