@@ -19,21 +19,30 @@ class Belongings:
         self._deleting: dict[tuple[str, int], list[str]] = {}
         self._deleted: dict[str, RawConnection] = {}
         """Queues that may be declared again."""
+        self._removed: set[str] = set()
+        """Exchanges likewise."""
+        self._again: set[str] = set()
+        """Exchanges that were declared after their deletion was asked for last."""
 
     def watch(self, event: Event) -> None:
-        """Takes note of deletions, of what became of them, and of a queue that is there again after its deletion."""
+        """Takes note of deletions, of what became of them, and of what is there again after its deletion."""
         key = event.connection, event.channel
         if event.method in ("queue.delete", "exchange.delete"):
             self._deleting.setdefault(key, []).append(event.queue or event.exchange or "")
+            self._again.discard(event.exchange or "")
         elif event.direction == TO_CLIENT and event.method in ("queue.delete-ok", "exchange.delete-ok"):
             asked = self._deleting.get(key)
             gone = asked.pop(0) if asked else ""
-            if event.method == "exchange.delete-ok":
-                self.exchanges.pop(gone, None)
+            if event.method == "exchange.delete-ok" and gone in self.exchanges and gone not in self._again:
+                del self.exchanges[gone]
+                self._removed.add(gone)
             elif gone in self.queues:
                 self._deleted[gone] = self.queues.pop(gone)
         elif event.method == "queue.declare-ok" and event.queue in self._deleted:
             self.queues[event.queue] = self._deleted.pop(event.queue)
+        elif event.method == "exchange.declare" and event.exchange in (*self._removed, *self.exchanges):
+            self.exchanges[event.exchange] = None
+            self._again.add(event.exchange)
         elif event.method in ("channel.close", "channel.open"):
             self._deleting.pop(key, None)
 

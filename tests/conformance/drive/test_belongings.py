@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 
 import pytest
@@ -53,6 +54,22 @@ def test_what_is_declared_again_after_its_deletion_is_to_be_removed_again(stage:
         deleter.declare(queue)
     stage.quiesce()
     assert stage.belongings.queues == {queue: connection}
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_an_exchange_that_is_declared_again_is_to_be_removed_again(stage: Stage, at_once: bool) -> None:
+    exchange, channel = stage.exchange(), stage.channel()
+    with stage.batch() if at_once else contextlib.nullcontext():
+        channel.delete_exchange(exchange)
+        if not at_once:
+            stage.quiesce()
+            assert exchange not in stage.belongings.exchanges
+        channel.declare_exchange(exchange, "direct")
+    stage.quiesce()
+    assert list(stage.belongings.exchanges) == [exchange]
+    channel.delete_exchange(exchange)
+    stage.quiesce()
+    assert not stage.belongings.exchanges
 
 
 def test_a_sweep_removes_what_is_left(stage: Stage) -> None:

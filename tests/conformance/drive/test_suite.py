@@ -121,10 +121,12 @@ def test_a_scene_is_offered_where_its_rule_applies() -> None:
 
 
 def left_behind(broker: ReferenceBroker) -> list[str]:
-    """Queues that are still there, when those of closed connections have had the time to go. Scenes share names."""
+    """Queues and exchanges that are still there, when those of closed connections have had the time to go. Scenes share
+    names."""
     until = time.monotonic() + GENEROUS
     while True:
-        names = [queue["name"] for queue in asking(broker)("GET", "/api/queues")]
+        there = (one["name"] for kind in ("queues", "exchanges") for one in asking(broker)("GET", f"/api/{kind}"))
+        names = [name for name in there if name.startswith("amqpconf.")]
         if not names or time.monotonic() > until:
             return names
 
