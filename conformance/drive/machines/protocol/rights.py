@@ -154,10 +154,11 @@ class Try:
             through, to = ("", queue) if self.method == "publish to queue" else (exchange, key)
             self._begin(stage, channel)
             channel.publish(to, exchange=through)
-            stage.go_round(channel) if stage.offers("channel.flow") else None
         else:
             method = METHODS[self.method](stage, channel.number, queue, exchange, other, key)
             channel.send(*self._formed(stage, channel, method))
+        if (self.method.startswith("publish") or self.form == "quiet") and stage.offers("channel.flow"):
+            stage.go_round(channel)  # what is not answered is over before another connection goes on
         stage.quiesce()
         office.keep()
 

@@ -54,7 +54,7 @@ def refused(office: Office, *commands: Grant | Try) -> list[int]:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_who_may_nothing_is_refused_and_who_may_all_is_not(office: Office, method: str) -> None:
-    attempt = Try(0, method, 0, 0, 1, 0)
+    attempt = Try(0, method, 0, 0, 1, 0, "plain")
     assert refused(office, attempt) == [403]
     assert 403 not in refused(office, Grant(0, ALL, ALL, ALL, TOPICS, False), attempt)
 
