@@ -124,7 +124,7 @@ def test_a_bug_is_found(monkeypatch: pytest.MonkeyPatch, until: Until, mutant: s
             Bench(Target.parse(broker.url), PROFILE, deadline=0.5),
             "classic",
             "lockstep",
-            30,
+            60,
             40,
             5,
         )

@@ -70,12 +70,12 @@ def test_letters_are_about_as_long_as_frames(mailroom: Mailroom, beside: int) ->
 
 def test_two_letters_are_woven(mailroom: Mailroom) -> None:
     """Frame by frame, each pair with a heartbeat behind it; so the last frames of both are the last but one."""
-    events = [one for one in last(mailroom, Weave(post(), post(channel=1), beats=True)) if one.direction == ">"]
+    events = [one for one in last(mailroom, Weave((post(), post(channel=1)), beats=True)) if one.direction == ">"]
     assert [one.channel if one.method else one.kind for one in events] == ["heartbeat"] * 6 + [1, 2, "heartbeat"]
 
 
 def test_nothing_is_woven_on_different_connections(mailroom: Mailroom) -> None:
-    assert last(mailroom, Weave(post(), post(channel=2), beats=False)) == []
+    assert last(mailroom, Weave((post(), post(channel=2)), beats=False)) == []
 
 
 def test_what_is_rejected_comes_to_the_heir(mailroom: Mailroom) -> None:

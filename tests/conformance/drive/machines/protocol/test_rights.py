@@ -115,4 +115,4 @@ def test_a_wrong_right_is_found(monkeypatch: pytest.MonkeyPatch, until: Until, m
     monkeypatch.setattr(search, "MOST_BROKEN", 2)
     until(rule)
     with ReferenceBroker(http_port=0, mutants=(mutant,)) as broker:
-        assert rule in run(bench(broker, deadline=1.0), 16).broken
+        assert rule in run(bench(broker, deadline=1.0), 40).broken
