@@ -303,4 +303,8 @@ def test_something_of_the_former_life_is_under_way(play) -> None:
     again = BAD + REFUSED + "1 > closed-ok \n @open 1 \n 1 > get q \n 0 < kicked {} 60 70 UNEXPECTED_FRAME"
     assert play(again.format(505)).broken == ["ERR-007"]
     assert "ERR-007" not in play(again.format(320)).broken
+    unknown = (
+        BAD + REFUSED + "1 > closed-ok \n @open 1 \n 1 > exchange z fan-out \n 0 < kicked 503 40 10 COMMAND_INVALID"
+    )
+    assert "ERR-007" not in play(unknown).broken
     assert "ERR-007" not in play("@queue q \n @open 1 \n 1 > get q \n 0 < kicked 505 60 70 UNEXPECTED_FRAME").broken
