@@ -40,7 +40,7 @@ class Belongings:
                 self._deleted[gone] = self.queues.pop(gone)
         elif event.method == "queue.declare-ok" and event.queue in self._deleted:
             self.queues[event.queue] = self._deleted.pop(event.queue)
-        elif event.method == "exchange.declare" and event.exchange in (*self._removed, *self.exchanges):
+        elif event.method == "exchange.declare" and event.exchange in self.exchanges.keys() | self._removed:
             self.exchanges[event.exchange] = None
             self._again.add(event.exchange)
         elif event.method in ("channel.close", "channel.open"):

@@ -71,12 +71,6 @@ class Bounded:
     """Channels that have given something back, which may still be on its way."""
     automatic: set[tuple[int, str]] = field(default_factory=set)
     """Of its consumers those that settle nothing."""
-
-    def alike(self, other: Bounded) -> bool:
-        """Do both have the same limits, of the same kind?"""
-        ours = self.kind, self.most, self.octets, self.refuses, self.levels
-        return ours == (other.kind, other.most, other.octets, other.refuses, other.levels)
-
     closed: bool = False
     """It has refused something because it was full."""
     reopened: bool = False
@@ -87,6 +81,11 @@ class Bounded:
     ranks: set[int] = field(default_factory=set)
     asking: int = 0
     unsure: bool = False
+
+    def alike(self, other: Bounded) -> bool:
+        """Do both have the same limits, of the same kind?"""
+        ours = self.kind, self.most, self.octets, self.refuses, self.levels
+        return ours == (other.kind, other.most, other.octets, other.refuses, other.levels)
 
     def over(self) -> bool:
         """Are there more than may be?"""

@@ -82,7 +82,8 @@ def declared(fact: Passed, notes: Notes) -> None:
 def _again(known: PolicedQueue, fact: Passed) -> bool:
     """Is it there, and declared just as it was? Then nothing changes."""
     arguments, there = fact.event.args.get("arguments") or {}, fact.topology.queue(known.vhost, known.name)
-    alike = (known.argument, known.overflow) == (number(arguments.get(ARGUMENT)), arguments.get(DOES))
+    limits = number(arguments.get(ARGUMENT)), number(arguments.get(IN_OCTETS)), arguments.get(DOES)
+    alike = limits == (known.argument, known.octets, known.overflow)
     return there is not None and there.gone is None and alike and known.vhost == fact.connection.vhost
 
 
