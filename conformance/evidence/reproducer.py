@@ -79,7 +79,7 @@ class _Teller:
                 self._rows += self._last(event, gap)
                 return [{"n": n, **row} for n, row in enumerate(self._rows, 1)]
             if gap > LONG and event.direction == ev.TO_BROKER and not handshake(event):
-                self._add(who="-", method="pause", seconds=round(gap + 0.1, 1))
+                self._add(who="-", on=event.connection, method="pause", seconds=round(gap + 0.1, 1))
             self._judge.step(event)
             for row in self._of(event, gap):
                 self._add(**row)

@@ -19,6 +19,8 @@ from conformance.drive.run.runner import run
 from conformance.drive.scenes.deliveries import test_ack, test_err, test_mode
 from conformance.drive.stage import Stage
 from conformance.evidence.anatomy import Anatomy
+from conformance.evidence.reproducer import reproducer_of
+from conformance.evidence.shrinking import shortest
 from conformance.history import events as ev
 from conformance.history.events import Event, EventBuilder, Labels
 from conformance.oracle.monitors import judge
@@ -127,6 +129,17 @@ def test_a_simple_bug_is_shown_in_at_most_eight_frames_of_interest(others: int) 
     sliced = evidence.minimal(events, finding, PROFILE)
     assert sum(map(evidence.interest, sliced)) <= 8, evidence.transcript(sliced)
     assert "m3" in {event.message for event in sliced}
+
+
+def test_a_pause_belongs_to_the_connection_that_ends_it() -> None:
+    """A schema asks each row of a story for its connection, and what makes stories shorter goes by it."""
+    events = multiple_forgets_its_own_tag()
+    late = next(event.seq for event in events if event.method == "basic.get")
+    spread = [event._replace(time_ns=(1 if event.seq < late else 3) * 10**9) for event in events]
+    finding = finding_of(spread, "ACK-002")
+    told = reproducer_of(spread, finding.at, finding.rule, PROFILE)
+    assert [(row["on"], row["seconds"]) for row in told if row["method"] == "pause"] == [("c1", 2.1)]
+    assert [row["method"] for row in shortest(told, lambda rows: True, 10)] == [told[-1]["method"]]
 
 
 def test_a_slice_is_part_of_the_history_and_judged_alike() -> None:
