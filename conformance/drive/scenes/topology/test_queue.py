@@ -68,6 +68,8 @@ def test_missing_queues_are_not_found(stage: Stage) -> None:
         for _ in range(2):
             channel.declare(queue, passive=True)
             reopen(stage, channel)
+        if not stage.offers(LENGTH):
+            continue
         channel.declare(queue, arguments=typed(stage, **{LENGTH: -1}))
         stage.quiesce()
         if channel.state == "open":
