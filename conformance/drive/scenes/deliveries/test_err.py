@@ -369,5 +369,5 @@ def test_questions_of_all_kinds(stage: Stage) -> None:
         for one in crowd:
             one.close()
         stage.quiesce()
-    connection.send(m.ConnectionClose(0, 200, "done", 0, 0))
+    connection.send(m.ConnectionClose(0, 200, "normal shutdown", 0, 0))
     stage.quiesce()

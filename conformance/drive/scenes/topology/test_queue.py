@@ -48,7 +48,7 @@ def leave(stage: Stage, connection: RawConnection) -> None:
     """The client closes the connection, unless the broker has ended it, and waits until the broker agrees."""
     if not connection.alive:
         return
-    connection.queue(m.ConnectionClose(0, 200, "done"))
+    connection.queue(m.ConnectionClose(0, 200, "normal shutdown"))
     connection.flush()
     stage.waiter.settles(lambda: any(_agreed(stage, connection)))
 
