@@ -191,13 +191,16 @@ def _over_a_channel(fact: ConnectionFailed) -> bool:
 
 @judges(ConnectionFailed)
 def connection_lost_over_nothing(fact: ConnectionFailed, notes: Notes) -> None:
-    """A settlement that had to be accepted cost the connection. Without its name in the close this is a guess."""
+    """A settlement that had to be accepted cost the connection. Without its name in the close this is a guess; where
+    another consumer has the tag of the one that it settles for, the broker may fail at what it delivers to that."""
     suspect, event = fact.suspect, fact.event
     if suspect is None or suspect.refusal or fact.error is not None or fact.failing:
         return
     code = int(event.args.get("reply_code", 0)) if event.kind == METHOD else 0
     named = ids_of(event) == (60, suspect.method_id) and code != CHANNEL_ERROR
     alone = sum(len(channel.unproven) for channel in fact.connection.open_channels()) == 1
+    if not named and fate.has_namesake(suspect):
+        return
     if named or code in (0, INTERNAL_ERROR):
         seen = closing(event.args) if event.kind == METHOD else "ended"
         failed = code == INTERNAL_ERROR

@@ -232,6 +232,17 @@ def test_an_internal_error_over_nothing_is_accused_wherever_it_comes(play, close
     assert play("@queue q \n @open 1 \n" + close.replace("541", "320")).broken == []
 
 
+HELD = "@queue q quorum \n @stock q m1 m2 \n @consume 1 q c1 \n 1 < deliver c1 1 m1 q \n {} 1 > ack 1 \n"
+AGAIN = "1 > cancel c1 \n 1 < cancel-ok c1 \n 1 > consume q c1 \n 1 < consume-ok c1 \n"
+
+
+def test_an_internal_error_beside_a_namesake_is_none_of_its_settlement(play) -> None:
+    """ACK-013: what the ack makes room for goes to a consumer under the tag of the old one, and 3.10 fails at that."""
+    kicked = "0 < kicked 541 0 0 INTERNAL_ERROR"
+    assert play(HELD.format(AGAIN) + kicked).broken == ["ERR-012"]
+    assert play(HELD.format("") + kicked).broken == ["ACK-013"]
+
+
 PURGES = "@queue q \n @open 1 \n 1 > purge q \n "
 WITHOUT_A_WORD = "- end c fin"
 
