@@ -7,6 +7,7 @@ carried out; where one is there for certain that excludes it, it must be refused
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -17,6 +18,7 @@ from conformance.oracle.model.consumers.delivering import REPLIES
 from conformance.oracle.model.facts import Answered, ClosedUnasked, ConnectionFailed, Passed, Unrequested
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes
+from conformance.oracle.monitors.patience import LEFT, too_late
 from conformance.oracle.monitors.refusals import refuses
 from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.topology.preconditions import Asked
@@ -27,6 +29,10 @@ REFUSALS, GRANTS = (BESIDE, ALONE), (SIXTEEN, AGAIN)
 CONSUME = 60, 20
 TELL_THE_TAG = "basic.consume-ok", "basic.cancel-ok"
 ACCESS_REFUSED = 403
+ENDS = (
+    *("basic.cancel", "basic.cancel-ok", "channel.close", "channel.close-ok"),
+    *("connection.close", "connection.close-ok", "queue.delete-ok"),
+)
 BLAMED = {AGAIN: (403, 406), SIXTEEN: (403, 406, 506)}
 """Codes by which a broker would say that it knows better; others speak of something else."""
 MANY = 16
@@ -73,6 +79,20 @@ class Consumers:
     """Of those the ones that make up the number that every queue should take."""
     once_exclusive: set[str] = field(default_factory=set)
     """Queues that have had an exclusive consumer."""
+    ended: OrderedDict[tuple[str, int], tuple[int, int]] = field(default_factory=OrderedDict)
+    """By connection and channel: when a consumer may have ended there last, and when before that."""
+
+    def ends(self, event: Event) -> None:
+        """A consumer may end."""
+        place = event.connection, event.channel
+        self.ended[place] = event.time_ns, self.ended.pop(place, (0, 0))[0]
+        if len(self.ended) > MOST:
+            self.ended.popitem(last=False)
+
+    def ended_before(self, event: Event) -> int:
+        """When, before this close?"""
+        place = event.connection, event.channel
+        return max((times[one == place] for one, times in self.ended.items()), default=0)
 
 
 @refuses(MISSING, "basic.consume", code=404, what="a consumer of a queue that does not exist")
@@ -80,6 +100,12 @@ def missing(asked: Asked) -> bool | None:
     """Is there no such queue?"""
     there = asked.queue_there()
     return None if there is None else not there
+
+
+@follows(*ENDS)
+def left(fact: Passed, notes: Notes) -> None:
+    """Consumers may have ended, with an answer or without. When their queue hears of that is not said anywhere."""
+    notes.memory(Consumers).ends(fact.event)
 
 
 @follows("basic.consume")
@@ -194,7 +220,9 @@ def _refused(event: Event, channels: Iterable[ChannelLife], what: str, notes: No
     for rule in memory.expected.pop(waiting[0].seq, ()):
         if rule in REFUSALS:
             notes.exercise(rule)
-        wrong = code != ACCESS_REFUSED or what != "channel"
-        if wrong if rule in REFUSALS else code in BLAMED[rule]:
+        wrong = code in BLAMED[rule] if rule in GRANTS else code != ACCESS_REFUSED or what != "channel"
+        if wrong and rule == AGAIN:
+            wrong = too_late(waiting[0].sent_ns, memory.ended_before(event), LEFT, notes)
+        if wrong:
             allowed = "consume-ok" if rule in GRANTS else f"channel.close {ACCESS_REFUSED}"
             notes.find(rule, event, allowed, f"{what}: {closing(event.args)}", waiting[0].seq)

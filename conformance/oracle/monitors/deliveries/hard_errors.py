@@ -20,8 +20,10 @@ CHANNEL_ERROR, NOT_IMPLEMENTED, INTERNAL_ERROR = 504, 540, 541
 ANY_REFUSAL = frozenset({"CAN-017"})
 """Rules that ask for a refusal of whatever form: their own judges look at it."""
 CLOSE, CLOSE_OK = (20, 40), (20, 41)
-UNEXPECTED, INVALID = (501, 505), 503
+FRAMES, INVALID = (501, 505), 503
 """Codes of a broker that expects other frames; and of one that has no use for a method, or for what it says."""
+EVERYWHERE = frozenset({"channel.close", "basic.get", "basic.cancel", "queue.purge", "queue.delete"})
+"""Methods that every broker knows, and that hold nothing which it may find wrong with a frame."""
 
 
 @judges(ConnectionFailed, "ERR-009", "ERR-010", "QOS-025")
@@ -70,14 +72,14 @@ def lost_where_a_number_is_used_again(fact: ConnectionFailed, notes: Notes) -> N
     if event.kind != METHOD or fact.error is not None or fact.failing or fact.suspect is not None:
         return
     code = event.args.get("reply_code")
-    if code not in (*UNEXPECTED, INVALID) or fact.connection.misused or fact.connection.overheard:
+    if code not in (*FRAMES, INVALID) or fact.connection.misused or fact.connection.overheard:
         return
     pending = [(channel, one) for channel in fact.connection.open_channels() for one in channel.pending()]
     named = [(channel, one) for channel, one in pending if ids_of(event) == (one.class_id, one.method_id)]
     if len(named) != 1 or named[0][0].previous is None or named[0][0].indeterminate:
         return
     channel, request = named[0]
-    if code == INVALID and not request.claims:
+    if not request.claims and (code == INVALID or request.method not in EVERYWHERE):
         return
     allowed = f"{request.method} is carried out: channel {channel.number} was opened again, and is as any new one"
     notes.find("ERR-007", event, allowed, f"connection: {closing(event.args)}", channel.opened, request.seq)
