@@ -22,8 +22,12 @@ ANY_REFUSAL = frozenset({"CAN-017"})
 CLOSE, CLOSE_OK = (20, 40), (20, 41)
 FRAMES, INVALID = (501, 505), 503
 """Codes of a broker that expects other frames; and of one that has no use for a method, or for what it says."""
-EVERYWHERE = frozenset({"channel.close", "basic.get", "basic.cancel", "queue.purge", "queue.delete"})
-"""Methods that every broker knows, and that hold nothing which it may find wrong with a frame."""
+EVERYWHERE = frozenset(
+    {"channel.close", "channel.flow", "exchange.declare", "exchange.delete"}
+    | {f"queue.{name}" for name in ("declare", "bind", "purge", "delete")}
+    | {f"basic.{name}" for name in ("qos", "consume", "cancel", "get")}
+)
+"""Methods that every broker knows. Where they have no arguments, nothing is in them that a frame may not have."""
 
 
 @judges(ConnectionFailed, "ERR-009", "ERR-010", "QOS-025")
@@ -79,7 +83,8 @@ def lost_where_a_number_is_used_again(fact: ConnectionFailed, notes: Notes) -> N
     if len(named) != 1 or named[0][0].previous is None or named[0][0].indeterminate:
         return
     channel, request = named[0]
-    if not request.claims and (code == INVALID or request.method not in EVERYWHERE):
+    known = request.method in EVERYWHERE and not request.table
+    if not request.claims and (code == INVALID or not known):
         return
     allowed = f"{request.method} is carried out: channel {channel.number} was opened again, and is as any new one"
     notes.find("ERR-007", event, allowed, f"connection: {closing(event.args)}", channel.opened, request.seq)
