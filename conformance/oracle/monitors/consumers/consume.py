@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from conformance.history.events import METHOD, TO_BROKER, Event
-from conformance.oracle.model.connections.channels import CLOSED, LIVE, OPEN, ChannelLife, Consumer
+from conformance.oracle.model.connections.channels import CLOSED, LIVE, OPEN, STARTING, ChannelLife, Consumer
 from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.consumers.delivering import REPLIES
 from conformance.oracle.model.facts import Answered, ClosedUnasked, ConnectionFailed, Passed, Unrequested
@@ -82,6 +82,11 @@ class Consumers:
     ended: OrderedDict[tuple[str, int], tuple[int, int]] = field(default_factory=OrderedDict)
     """By connection and channel: when a consumer may have ended there last, and when before that."""
 
+    def refused(self, seq: int) -> None:
+        """This one never was a consumer."""
+        for queue, holders in self.holders.items():
+            self.holders[queue] = [one for one in holders if one.seq != seq]
+
     def ends(self, event: Event) -> None:
         """A consumer may end."""
         place = event.connection, event.channel
@@ -105,7 +110,12 @@ def missing(asked: Asked) -> bool | None:
 @follows(*ENDS)
 def left(fact: Passed, notes: Notes) -> None:
     """Consumers may have ended, with an answer or without. When their queue hears of that is not said anywhere."""
-    notes.memory(Consumers).ends(fact.event)
+    event, channel = fact.event, fact.connection.channels.get(fact.event.channel)
+    refused = event.method == "channel.close" and event.direction != TO_BROKER
+    if refused and channel is not None and all(one.state == STARTING for one in channel.consumers.values()):
+        return  # there was none on it yet
+    if event.method != "channel.close-ok" or event.direction != TO_BROKER:
+        notes.memory(Consumers).ends(event)
 
 
 @follows("basic.consume")
@@ -216,6 +226,7 @@ def _refused(event: Event, channels: Iterable[ChannelLife], what: str, notes: No
     waiting = [one for channel in channels for one in channel.pending() if one.method == "basic.consume"]
     if ids_of(event) != CONSUME or len(waiting) != 1:
         return
+    memory.refused(waiting[0].seq)
     code = int(event.args.get("reply_code", 0))
     for rule in memory.expected.pop(waiting[0].seq, ()):
         if rule in REFUSALS:

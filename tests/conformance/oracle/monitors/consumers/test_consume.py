@@ -39,6 +39,7 @@ BROKEN = [
     ("CONSUME-005", CROWD + "1 < closed 403 60 20 too many"),
     ("CONSUME-006", ENDED + REFUSED),
     ("CONSUME-006", AFTER_FAILURE + REFUSED),
+    ("CONSUME-006", LEFT + MINE + REFUSED + " \n 2 > closed-ok \n - wait 2 \n" + MINE + REFUSED),
     ("CONSUME-007", "@queue q \n @open 1 \n 1 > consume q c1 \n 1 < consume-ok C1"),
     ("CONSUME-007", CANCELLED + "1 < cancel-ok C1"),
 ]
