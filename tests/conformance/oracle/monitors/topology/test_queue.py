@@ -97,6 +97,8 @@ BROKEN = [
     ("QUEUE-021", WAITING + NOT_FOUND),
 ]
 LAWFUL = {
+    "another durability is refused by a code that no text names": Q + "1 > declare q \n" + LOCKED,
+    "and so are other arguments": LIMIT + "1 > declare q x-max-length=8 \n" + LOCKED,
     "a consumer of a channel that is paused": "@queue q \n @consume 1 q c1 \n 1 > flow pause \n 1 < flow-ok paused \n"
     + COUNT
     + "consumers=0",
