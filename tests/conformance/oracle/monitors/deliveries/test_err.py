@@ -302,6 +302,13 @@ def test_what_is_discarded_costs_no_connection(play) -> None:
     assert "ERR-006" not in play(BAD + REFUSED + late + "@open 7 \n 7 > cancel c2 \n" + lost).broken
 
 
+@pytest.mark.parametrize("closes", [REFUSED, REFUSED + "1 < close-ok \n", REFUSED + "1 > closed-ok \n"])
+def test_what_a_client_sends_behind_its_own_close_is_its_mistake(play, closes: str) -> None:
+    """ERR-006: it may cost the connection, although the broker has closed the channel, too."""
+    behind = BAD + "1 > close \n 1 > publish q m1 \n" + closes
+    assert play(behind + "0 < kicked 504 60 40 CHANNEL_ERROR").broken == []
+
+
 def test_a_channel_is_closed_once(play) -> None:
     """ERR-006: not for each mistake, and not again behind the first; closes that cross are another matter."""
     assert play(BAD + "1 > ack 9 \n" + REFUSED + REFUSED).broken == ["ERR-006"]
@@ -318,4 +325,6 @@ def test_something_of_the_former_life_is_under_way(play) -> None:
         BAD + REFUSED + "1 > closed-ok \n @open 1 \n 1 > exchange z fan-out \n 0 < kicked 503 40 10 COMMAND_INVALID"
     )
     assert "ERR-007" not in play(unknown).broken
+    odd = BAD + REFUSED + "1 > closed-ok \n @open 1 \n 1 > declare r x-odd=1 \n 0 < kicked 501 50 10 FRAME_ERROR"
+    assert play(odd).broken == [], "it may not understand an argument"
     assert "ERR-007" not in play("@queue q \n @open 1 \n 1 > get q \n 0 < kicked 505 60 70 UNEXPECTED_FRAME").broken
