@@ -3,8 +3,8 @@
     python starved_namesake.py amqp://guest:guest@localhost:5672/%2F ...
 
 A consumer without a limit takes two messages and keeps them. It is cancelled and started again, under its tag or
-another. Then a message is published. It must be delivered to the new consumer, which has room. Once more with a limit of
-two for each: the new consumer has room as well, and the first message is settled at last.
+another. Then a message is published. It must be delivered to the new consumer, which has room. Once more with a limit
+of two for each: the new consumer has room as well, and the first message is settled at last.
 """
 
 from __future__ import annotations
