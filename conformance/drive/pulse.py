@@ -1,9 +1,10 @@
 """Is the broker still there? Asked between histories, and before silence counts against it.
 
 A beat opens a channel, declares a queue, deletes it and closes the channel: what every history needs. It is sent in
-one write on a connection that is kept. If that fails, it is sent again on a new connection. A broker that accepts no
-connection, or leaves one of these methods without an answer, is *down*: what it does then says nothing about a rule.
-If a broker answers a beat slowly, the pulse waits with growing patience; late is not never.
+one write on a connection that is kept, if channels are closed there. If that fails, it is sent again on a new
+connection. A broker that accepts no connection, or leaves one of these methods without an answer, is *down*: what it
+does then says nothing about a rule. One that has answered all but one of them from the start is not: of that one the
+rules speak. If a broker answers a beat slowly, the pulse waits with growing patience; late is not never.
 
 `restart` is the user's command that brings the broker back; `move` continues in another vhost. Every wait here ends.
 Where the same command is to show what the broker keeps, `restart_orderly` sees first that it is fit for that: a
@@ -28,9 +29,10 @@ from conformance.drive.drivers.sweep import hasty, part, unrecorded
 from conformance.drive.drivers.target import Target
 from conformance.history.events import Event
 
-STEPS = ("channel.open", "queue.declare", "queue.delete", "channel.close")
-OPTIONAL = "queue.delete"
-"""A broker that has never answered this one, and answers what was sent after it, can be examined all the same."""
+DELETE, CLOSE = "queue.delete", "channel.close"
+STEPS = ("channel.open", "queue.declare", DELETE, CLOSE)
+OPTIONAL = (DELETE, CLOSE)
+"""A broker that has never answered one of these can be examined all the same."""
 CONNECTS = 5.0
 """Seconds for one step of a handshake."""
 TRIES = 2
@@ -85,7 +87,7 @@ class Pulse:
             self.down = self._anew(patience * attempt)
         if not self.down:
             self._beats.append(time.monotonic() - begin)
-        if self.alone:
+        if self.alone or self.lacking == CLOSE:
             self._part()
         return not self.down
 
@@ -240,8 +242,8 @@ class Pulse:
                 break
         if not line.alive:
             return "ends its connections"
-        if awaited == [OPTIONAL] and not self._beats:
-            self.lacking = OPTIONAL
+        if len(awaited) == 1 and awaited[0] in OPTIONAL and not self._beats:
+            self.lacking = awaited[0]
             return ""
         return f"answers no {awaited[0]}" if awaited else ""
 

@@ -12,6 +12,7 @@ from conformance.drive.drivers.target import Target
 from conformance.drive.pulse import BadRestart, Pulse
 from reference_broker import ReferenceBroker
 from reference_broker.parts import HANDLERS
+from reference_broker.personalities import personality
 from reference_broker.server import Server
 from tests.support.ports import Door
 
@@ -38,6 +39,30 @@ def test_a_broker_that_answers_no_declare_is_down(monkeypatch: pytest.MonkeyPatc
         pulse = pulse_of(broker.url)
         assert not pulse.beats()
         assert pulse.down == "answers no queue.declare"
+
+
+def test_a_broker_that_has_never_answered_one_of_them_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that has, is not."""
+    quiet, answer = list[bool](), HANDLERS[m.QueueDelete]
+    monkeypatch.setitem(HANDLERS, m.QueueDelete, lambda channel, asked: None if quiet else answer(channel, asked))
+    with ReferenceBroker() as broker:
+        before, pulse = (Pulse(Target.parse(broker.url), 0.3) for _ in range(2))
+        assert before.beats()
+        quiet.append(True)
+        assert [pulse.beats() for _ in range(3)] == [True] * 3
+        assert (pulse.lacking, pulse.down) == ("queue.delete", "")
+        assert not before.beats()
+        assert before.down == "answers no queue.delete"
+        before.drop()
+        pulse.drop()
+
+
+def test_a_broker_that_never_closes_channels_is_there() -> None:
+    """Each beat has a connection of its own then."""
+    with ReferenceBroker(personality=personality("unanswered.channel.close")) as broker:
+        pulse = Pulse(Target.parse(broker.url), 0.3)
+        assert [pulse.beats() for _ in range(3)] == [True] * 3
+        assert (pulse.lacking, pulse.down) == ("channel.close", "")
 
 
 def test_a_refusal_is_an_answer(broker: ReferenceBroker, monkeypatch: pytest.MonkeyPatch) -> None:
