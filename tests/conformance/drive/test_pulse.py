@@ -12,7 +12,6 @@ from conformance.drive.drivers.target import Target
 from conformance.drive.pulse import BadRestart, Pulse
 from reference_broker import ReferenceBroker
 from reference_broker.parts import HANDLERS
-from reference_broker.personalities import personality
 from reference_broker.server import Server
 from tests.support.ports import Door
 
@@ -59,7 +58,7 @@ def test_a_broker_that_has_never_answered_one_of_them_is_there(monkeypatch: pyte
 
 def test_a_broker_that_never_closes_channels_is_there() -> None:
     """Each beat has a connection of its own then."""
-    with ReferenceBroker(personality=personality("unanswered.channel.close")) as broker:
+    with ReferenceBroker(personality="unanswered.channel.close") as broker:
         pulse = Pulse(Target.parse(broker.url), 0.3)
         assert [pulse.beats() for _ in range(3)] == [True] * 3
         assert (pulse.lacking, pulse.down) == ("channel.close", "")
