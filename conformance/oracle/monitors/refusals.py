@@ -32,10 +32,12 @@ from conformance.oracle.topology.preconditions import (
 )
 from conformance.oracle.verdicts import SILENT_END
 
-DECLARE = "queue.declare"
+DECLARE, MAKE = "queue.declare", ("queue.declare", "exchange.declare")
 """A broker may have no room for more, and say so by 403 or in words: then only claims about rights are contradicted."""
 OF_ROUTES = frozenset({312, 313})
 """NO_ROUTE and NO_CONSUMERS."""
+RESOURCE_ERROR = 506
+"""The text: perhaps because of "too many of some type of entity"."""
 LIMIT = re.compile(r"\blimit\b.*\b(reached|exceeded)\b|\b(reached|exceeded)\b.*\b(limit|quota)\b", re.IGNORECASE)
 """In these words brokers say that an operator has set a limit, so that there is no room; the code does not matter."""
 RIGHTS = "AUTH"
@@ -178,7 +180,8 @@ def denied(fact: ClosedUnasked, notes: Notes) -> None:
         return
     if request is not None and fact.suspect is None:
         for rule in _contradicted(request, fact.event):
-            if request.method == DECLARE and not rule.startswith(RIGHTS) and (forbidden or no_room(fact.event)):
+            full = (request.method == DECLARE and forbidden) or (request.method in MAKE and no_room(fact.event))
+            if full and not rule.startswith(RIGHTS):
                 continue
             notes.find(rule, fact.event, f"{request.method} is carried out", closing(fact.event.args), request.seq)
 
@@ -195,6 +198,8 @@ def connection_denied(fact: ConnectionFailed, notes: Notes) -> None:
         request = pending[0]
     if request is not None:
         for rule in _contradicted(request, event):
+            if request.method in MAKE and not rule.startswith(RIGHTS) and no_room(event):
+                continue
             notes.find(
                 rule,
                 event,
@@ -205,7 +210,10 @@ def connection_denied(fact: ConnectionFailed, notes: Notes) -> None:
 
 
 def no_room(event: Event) -> bool:
-    """Does the close say that a limit is reached that an operator has set?"""
+    """Does the close say that there are too many already, by its code, or that a limit is reached that an operator has
+    set?"""
+    if event.args.get("reply_code") == RESOURCE_ERROR:
+        return True
     return LIMIT.search(str(event.args.get("reply_text", ""))) is not None
 
 

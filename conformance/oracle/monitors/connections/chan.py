@@ -40,7 +40,7 @@ from conformance.oracle.monitors.connections import frame
 from conformance.oracle.monitors.deliveries import err, hard_errors
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes
-from conformance.oracle.monitors.refusals import refuses
+from conformance.oracle.monitors.refusals import no_room, refuses
 from conformance.oracle.monitors.table import BY_RULE, follows, judges
 from conformance.oracle.topology.preconditions import Asked
 from conformance.oracle.topology.transitions import LATEST
@@ -131,7 +131,7 @@ def _refused(channel: ChannelLife, event: Event, notes: Notes) -> None:
     most, count = _most(connection), notes.memory(Numbers).opened.get(connection.name, 0)
     text = str(event.args.get("reply_text", ""))
     limited = event.args.get("reply_code") == NOT_ALLOWED and any(word in text for word in ("user", "vhost", "limit"))
-    if not most or limited or connection.overheard or channel.number > most:
+    if not most or limited or no_room(event) or connection.overheard or channel.number > most:
         return
     rule = REUSED if count >= most else FREE
     seq = channel.opened

@@ -60,6 +60,8 @@ LAWFUL = {
     "without a number there may be no limit": NO_WISH.replace("9", "1") + "@open 1 \n @open 2",
     "without a number the limit is what was offered": NO_WISH.replace("9", "1")
     + "@open 1 \n 2 > open \n 0 < kicked 530 0 0 NOT_ALLOWED",
+    "there is no room for another channel": FEW + "2 > open \n 0 < kicked 506 20 10 RESOURCE_ERROR",
+    "or that costs nothing else": FEW + "2 > open \n 2 < closed 506 20 10 RESOURCE_ERROR",
     "one channel too many takes too much": THIRD + "0 < kicked 506 0 0 RESOURCE_ERROR",
     "a get of no queue costs the connection": RENEWED + "1 > get \n 0 < kicked 530 60 70 NOT_ALLOWED",
     "the broker closes the channel before it reads the second open": "@queue q \n @consume 1 q c1 \n 1 > open \n"

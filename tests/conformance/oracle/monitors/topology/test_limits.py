@@ -71,6 +71,9 @@ BROKEN = [
 ]
 NO_ROOM = "1 < closed 403 50 10 ACCESS_REFUSED"
 LAWFUL = {
+    "no room for another queue, which costs the connection": queues(200) + "0 < kicked 506 50 10 RESOURCE_ERROR",
+    "no room for another exchange": exchanges(6) + "0 < kicked 506 40 10 RESOURCE_ERROR",
+    "a limit of exchanges": exchanges(6) + "1 < closed 406 40 10 exchange limit in vhost / (11) is reached",
     "a queue that has not heard yet that nobody consumes": JUST + UNUSED + IN_USE,
     "a queue that has its messages until they are settled": TAKEN + LATER + EMPTY + IN_USE,
     "a queue that has not heard yet of a settlement": ACKED + EMPTY + IN_USE,
