@@ -6,7 +6,7 @@ import pytest
 
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import BAD_TAG, restock, stocked
+from conformance.drive.scenes.props import BAD_TAG, confirming, reopen, restock, stocked
 from conformance.drive.scenes.topology.test_queue import elsewhere, leave
 from conformance.drive.stage import Stage
 
@@ -16,7 +16,8 @@ QUIET_TRIPS = 2
 
 @rule("CONSUME-001")
 def test_exclusive_beside_another(stage: Stage) -> None:
-    """The other consumer is on the same connection, then on another one."""
+    """The other consumer is on the same connection, then on another one. When it has gone, the one that was refused may
+    be one beside others."""
     for connection in (None, stage.connect("other")):
         queue = stage.queue()
         present, channel = stage.channel(), stage.channel(connection=connection)
@@ -25,6 +26,11 @@ def test_exclusive_beside_another(stage: Stage) -> None:
         channel.consume(queue, exclusive=True)
         stage.quiesce()
         stage.barrier(present)
+        present.close()
+        stage.quiesce()
+        reopen(stage, channel)
+        channel.consume(queue)
+        stage.quiesce()
 
 
 @rule("CONSUME-002")
@@ -125,11 +131,13 @@ def test_an_exclusive_consumer_ends(stage: Stage, how: str) -> None:
 
 @rule("CONSUME-007", queue_types=("classic",))
 def test_tags_that_the_client_chooses(stage: Stage) -> None:
-    """Short and long ones, of mixed case, beyond ASCII, and such as a broker might choose; some are cancelled. And some
-    that begin alike, and stay."""
-    queue, channel = stage.queue(), stage.channel()
+    """Short and long ones, of mixed case, beyond ASCII, and such as a broker might choose; some are cancelled, and all
+    get a message before. And some that begin alike, and stay."""
+    queue, channel, publisher = stage.queue(), stage.channel(), confirming(stage)
     for tag in ("c", "A Tag", "ä€𝄞", "amq.ctag-mine", "t" * 255):
         channel.consume(queue, tag=tag)
+        stage.quiesce()
+        publisher.publish(queue)
         stage.quiesce()
         if stage.offers("basic.cancel"):
             channel.cancel(tag)
