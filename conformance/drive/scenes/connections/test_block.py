@@ -45,8 +45,8 @@ def press(stage: Stage, channel: Channel, queue: str) -> None:
 def shortage(
     stage: Stage, *, asks: tuple[bool | None, ...] = (True,), meanwhile: int = 0, queue: str = "", times: int = 1
 ) -> None:
-    """A publisher is blocked; others publish as well, and so does another channel of it where it goes on; then the alarm
-    is over, and all are answered."""
+    """A publisher is blocked; others publish as well, and another channel of it where it goes on; then the alarm is
+    over, and all are answered."""
     if stage.around.alarm is None:
         return
     queue, channel = queue or stage.queue(), publisher(stage)
