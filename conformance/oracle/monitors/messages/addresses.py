@@ -37,7 +37,7 @@ class Looks:
 
 
 @dataclass(slots=True)
-class Unanswered:
+class OpenRequests:
     """By the opening of their channel, the latest of each kind that nothing has been answered behind: requests that the
     broker must take, and other publishes."""
 
@@ -54,7 +54,7 @@ def requested(fact: Passed, notes: Notes) -> None:
         return
     plain = not event.exchange and not event.has("immediate") and ASKS in event.arguments
     plain = plain and set(json.loads(event.arguments).get("properties", {})) <= SAYS_LITTLE
-    memory = notes.memory(Unanswered)
+    memory = notes.memory(OpenRequests)
     kind = memory.requests if plain and requester.there() and not channel.indeterminate else memory.others
     kind[channel.opened] = event.seq
     if len(kind) > MOST:
@@ -64,7 +64,7 @@ def requested(fact: Passed, notes: Notes) -> None:
 @judges(Answered, ADDRESS)
 def request_taken(fact: Answered, notes: Notes) -> None:
     """What came before this on its channel has been taken."""
-    memory = notes.memory(Unanswered)
+    memory = notes.memory(OpenRequests)
     for kind in (memory.requests, memory.others):
         if kind.get(fact.channel.opened, fact.request.seq) < fact.request.seq:
             del kind[fact.channel.opened]
@@ -73,7 +73,7 @@ def request_taken(fact: Answered, notes: Notes) -> None:
 @judges(ClosedUnasked, ADDRESS)
 def request_refused(fact: ClosedUnasked, notes: Notes) -> None:
     """The channel is closed over a request, although its requester is there."""
-    memory, opened = notes.memory(Unanswered), fact.channel.opened
+    memory, opened = notes.memory(OpenRequests), fact.channel.opened
     sent = memory.requests.get(opened)
     certain = sent is not None and opened not in memory.others and ids_of(fact.event) == PUBLISH
     if certain and sent is not None and fact.event.args.get("reply_code") == PRECONDITION:
