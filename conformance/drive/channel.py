@@ -63,7 +63,7 @@ class Channel:
         self.send(m.ChannelOpen(self.number))
 
     def close(self) -> None:
-        self.send(m.ChannelClose(self.number, 200, "done", 0, 0))
+        self.send(m.ChannelClose(self.number, 200, "normal shutdown", 0, 0))
 
     def flow(self, active: bool = True) -> None:
         self.send(m.ChannelFlow(self.number, active))

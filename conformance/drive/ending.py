@@ -49,7 +49,7 @@ def _leave(stage: Stage, names: Collection[str]) -> None:
     links = [link for name, link in stage.connections.items() if name in names]
     for link in links:
         if link.alive:
-            link.send(m.ConnectionClose(0, 200, "done", 0, 0))
+            link.send(m.ConnectionClose(0, 200, "normal shutdown", 0, 0))
 
     def ended() -> bool:
         return not any(link.alive for link in links)

@@ -223,7 +223,7 @@ class Pulse:
                 m.ChannelOpen(1),
                 self._declare(name),
                 m.QueueDelete(1, queue=name),
-                m.ChannelClose(1, 200, "done", 0, 0),
+                m.ChannelClose(1, 200, "normal shutdown", 0, 0),
             )
         except ConnectionLost:
             return "ends its connections"

@@ -117,7 +117,7 @@ class LibraryLink:
     def close(self, timeout: float = 5.0) -> None:
         """The orderly end, as the library has it."""
         if self.alive:
-            self.send(codec.methods.ConnectionClose(0, 200, "done", 0, 0))
+            self.send(codec.methods.ConnectionClose(0, 200, "normal shutdown", 0, 0))
             self._turn(0)
         self.abort()
 

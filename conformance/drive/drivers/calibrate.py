@@ -38,7 +38,7 @@ def deadline(connection: RawConnection, slack: float) -> float:
 def round_of(connection: RawConnection) -> float:
     """Seconds that one exchange takes. Raises ConnectionLost."""
     begin = time.monotonic()
-    connection.send(m.ChannelOpen(1), m.ChannelClose(1, 200, "done", 0, 0))
+    connection.send(m.ChannelOpen(1), m.ChannelClose(1, 200, "normal shutdown", 0, 0))
     while connection.alive and time.monotonic() - begin < PATIENCE:
         if any(event.method == "channel.close-ok" for event in connection.receive(PATIENCE)):
             break

@@ -137,7 +137,7 @@ class RawConnection:
         """The orderly end: connection.close, and what comes until close-ok."""
         if not self.alive:
             return
-        self.send(m.ConnectionClose(0, 200, "done", 0, 0))
+        self.send(m.ConnectionClose(0, 200, "normal shutdown", 0, 0))
         until = time.monotonic() + timeout
         while self.alive and time.monotonic() < until:
             self.receive(until - time.monotonic())

@@ -374,7 +374,7 @@ class Wire:
                     {"method": "channel.open", "channel": channel},
                     {"method": f"{kind}.delete", "channel": channel, kind: row[kind]},
                 )
-        broom.send({"method": "connection.close", "reply_code": 200, "reply_text": "done"})
+        broom.send({"method": "connection.close", "reply_code": 200, "reply_text": "normal shutdown"})
         until = time.monotonic() + 5
         while not broom.ended and time.monotonic() < until:
             if any(found["method"] == "connection.close-ok" for found in broom.receive(1)):

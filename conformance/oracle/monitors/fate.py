@@ -26,6 +26,8 @@ MANY = 32
 LOSING = ("RQ-011", "CNF-010")
 """Who breaks one of these loses messages without any cause: where another rule speaks of its cause, that explains it as
 well."""
+WITHOUT_CAUSE = "ACK-013"
+"""Who breaks this refuses settlements of outstanding deliveries, and nothing else that was done explains it."""
 _ENTRY_RULES = {PUBLISHED: "RQ-011", RECOVERED: "RQ-014", DEAD: "MODE-005", RETURNED_LATE: "TMO-006"}
 
 
@@ -325,7 +327,13 @@ def of_refused(settlement: Settlement, *, failed: bool = False) -> str:
         return "ACK-019"
     if any(by_other_channel(delivery) is not None for delivery in settlement.covered) and not failed:
         return "ACK-004"
-    return "MODE-003" if len(settlement.channel.modes) > 1 else "ACK-013"
+    return "MODE-003" if len(settlement.channel.modes) > 1 else WITHOUT_CAUSE
+
+
+def refuses_any(settlement: Settlement, rule: str) -> tuple[str, ...]:
+    """The rule that explains such a refusal as well: who refuses a lone settlement without any cause, for instance of
+    what came by basic.get, needs none of the causes of which `rule` speaks."""
+    return (WITHOUT_CAUSE,) if settlement.covered and rule != WITHOUT_CAUSE else ()
 
 
 def one_cause(settlement: Settlement, *, failed: bool = False) -> bool:

@@ -3,7 +3,7 @@
 A family of rules enters both here, each as a question about the tables at the moment when the client sends. A mistake
 is certain (True), possible (None), or none (False). The broker must refuse a method if one mistake is certain, with a
 code of any mistake that is not excluded. It must carry out a method whose mistakes are all excluded: then every claim
-that applies counts. In between nothing is claimed.
+that applies counts. In between nothing is claimed; nor where an argument is given that this broker was seen to refuse.
 """
 
 from __future__ import annotations
@@ -61,6 +61,12 @@ class Asked:
         if self.event.method == "queue.declare":
             return not self.event.queue or self.queue_there() is not True
         return self.event.method == "exchange.declare" and self.exchange_there() is not True
+
+    @property
+    def unoffered(self) -> bool:
+        """Is an argument given that this broker refuses wherever it comes? How it does that is told apart."""
+        refused = self.profile.refused
+        return bool(refused) and not refused.keys().isdisjoint(self.event.args.get("arguments") or ())
 
     @property
     def held(self) -> Sequence[Granted]:
@@ -159,6 +165,8 @@ def enter_claim(methods: Iterable[str], rule: str, applies: Applies) -> None:
 
 def weigh(asked: Asked) -> Refusal | Grant | None:
     """What the broker must do with it; None: that is open, or no rule speaks of it."""
+    if asked.unoffered:
+        return None
     method = asked.event.method
     possible = [(one, made) for one in MISTAKES.get(method, ()) if (made := one.made(asked)) is not False]
     certain = next((one for one, made in possible if made), None)

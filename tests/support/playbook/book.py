@@ -47,6 +47,7 @@ import codec
 from codec import methods as m
 from codec import values
 from conformance.catalogue import profiles
+from conformance.catalogue.profiles import Profile
 from conformance.history.events import Event, EventBuilder, Labels
 from conformance.oracle.monitors import Judge
 from tests.support.playbook.notes import note
@@ -63,11 +64,12 @@ def _malformed(builder: EventBuilder, problem: codec.MalformedFrame) -> Event:
 class Playbook:
     """One history in the making, judged as it grows."""
 
-    profile: str = "documented"
+    profile: str | Profile = "documented"
     events: list[Event] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.judge = Judge(profiles.load(self.profile))
+        profile = self.profile
+        self.judge = Judge(profiles.load(profile) if isinstance(profile, str) else profile)
         self._count = itertools.count(1)
         self.now = 10**9
         self._builders: dict[str, EventBuilder] = {}

@@ -181,7 +181,7 @@ def _another(stage: Stage, link: RawConnection, form: int) -> Sequence[Item]:
     number, most = N + 6 + form, link.tuned.channel_max
     if number > most > 0:
         return ()
-    return m.ChannelOpen(number), m.ChannelClose(number, 200, "done", 0, 0)
+    return m.ChannelOpen(number), m.ChannelClose(number, 200, "normal shutdown", 0, 0)
 
 
 def _log_in(stage: Stage, link: RawConnection, form: int) -> Sequence[Item]:
@@ -259,8 +259,8 @@ ELSEWHERE: tuple[Form, ...] = (_one(frame(HEARTBEAT, 0, b"")), HARMLESS[3])
 LEADS: Mapping[Place, Sequence[Item]] = {
     "content": (PUBLISH,),
     "body": (PUBLISH, frame(HEADER, N, header(size=SIZE)), FIRST_BODY),
-    "left": (m.ChannelClose(N, 200, "done", 0, 0),),
-    "over": (m.ConnectionClose(0, 200, "done", 0, 0),),
+    "left": (m.ChannelClose(N, 200, "normal shutdown", 0, 0),),
+    "over": (m.ConnectionClose(0, 200, "normal shutdown", 0, 0),),
 }
 BEFORE: tuple[Form, ...] = (
     *APART,

@@ -172,5 +172,5 @@ def test_modes_end_with_the_channel(stage: Stage) -> None:
 def test_methods_on_channel_0(stage: Stage) -> None:
     """Opened, closed, asked to flow, asked for a queue, an exchange and a message, and brought into modes."""
     strike(stage, m.ChannelOpen(0), m.ChannelFlow(0, True), m.QueueDeclare(0, queue="", exclusive=True))
-    strike(stage, m.ChannelClose(0, 200, "done", 0, 0), m.BasicGet(0, queue="q"), m.TxSelect(0))
+    strike(stage, m.ChannelClose(0, 200, "normal shutdown", 0, 0), m.BasicGet(0, queue="q"), m.TxSelect(0))
     strike(stage, m.ExchangeDeclare(0, exchange="amq.direct", type="direct", passive=True), m.ConfirmSelect(0, False))

@@ -230,12 +230,12 @@ def test_publishes_after_a_mistake(stage: Stage) -> None:
 
 @rule("CONN-020", queue_types=CLASSIC)
 def test_publishes_after_the_close(stage: Stage) -> None:
-    """In one write with it, behind one that comes before."""
+    """In one write with it, behind one that comes before. It gives no reason in words."""
     queue, link = stage.queue(), stage.connect("leaving")
     channel = stage.channel(connection=link)
     with stage.batch():
         channel.publish(queue)
-        link.queue(m.ConnectionClose(0, 200, "done", 0, 0))
+        link.queue(m.ConnectionClose(0, 200, "", 0, 0))
         channel.publish(queue)
     stage.quiesce()
 
@@ -246,7 +246,7 @@ def test_closes_of_a_connection_that_cross(stage: Stage) -> None:
     link = stage.connect("crossing")
     stage.barrier(stage.channel(connection=link))
     link.lingers = True
-    link.send(_open(link), m.ConnectionClose(0, 200, "done", 0, 0))
+    link.send(_open(link), m.ConnectionClose(0, 200, "normal shutdown", 0, 0))
     stage.quiesce()
     link.abort()
 

@@ -134,7 +134,7 @@ def test_arguments_that_do_not_fit(stage: Stage) -> None:
 @rule("FRAME-012", queue_types=CLASSIC)
 def test_methods_of_the_connection_on_a_channel(stage: Stage) -> None:
     """connection.open, connection.tune-ok, and connection.close."""
-    close = m.ConnectionClose(1, 200, "done", 0, 0)
+    close = m.ConnectionClose(1, 200, "normal shutdown", 0, 0)
     strike(stage, [m.ConnectionOpen(1, "/").encode(), m.ConnectionTuneOk(1, 10, 4096, 0).encode(), close.encode()])
 
 

@@ -356,7 +356,7 @@ def test_settling_and_closing_in_one_write(stage: Stage, count: int, closed: str
         if closed == "channel":
             channel.close()
         else:
-            channel.send(m.ConnectionClose(0, 200, "done"))
+            channel.send(m.ConnectionClose(0, 200, "normal shutdown"))
     stage.quiesce()
 
 

@@ -371,5 +371,5 @@ def test_questions_of_all_kinds(stage: Stage) -> None:
         for one, why in zip(crowd, cycle(WHYS), strict=False):
             one.send(m.ChannelClose(one.number, why, "a client's own reason", 60, 40))
         stage.quiesce()
-    connection.send(m.ConnectionClose(0, 200, "done", 0, 0))
+    connection.send(m.ConnectionClose(0, 200, "normal shutdown", 0, 0))
     stage.quiesce()

@@ -63,7 +63,7 @@ def allowed(asked: Asked) -> bool:
     """Has a user, who may not do everything, the rights that it takes, and is nothing else amiss?"""
     if not asked.topology.rights.states or asked.event.has("passive") or not asked.held:
         return False
-    known = all(name in HARMLESS and name not in asked.profile.refused for name in arguments_of(asked))
+    known = all(name in HARMLESS for name in arguments_of(asked))
     sole = asked.event.method != "basic.consume" or not (asked.event.has("exclusive") or _used(asked))
     needs = [*needs_of(asked), *heirs_of(asked)]
     return bool(needs) and known and sole and asked.limited and there(asked) and may(asked, needs) is True

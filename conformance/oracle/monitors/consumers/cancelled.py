@@ -111,6 +111,7 @@ def not_settleable(fact: ClosedUnasked, notes: Notes) -> None:
             closing(fact.event.args),
             suspect.seq,
             certain=fate.one_cause(suspect),
+            unless=fate.refuses_any(suspect, "CAN-012"),
         )
 
 

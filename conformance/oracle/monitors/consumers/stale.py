@@ -22,6 +22,7 @@ from conformance.oracle.model.facts import (
 )
 from conformance.oracle.model.owed import CLOSE
 from conformance.oracle.model.records import OUT, RETURNED_LATE, WAITING, Delivery
+from conformance.oracle.monitors import fate
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import judges
@@ -243,4 +244,5 @@ def refused_once(fact: ClosedUnasked, notes: Notes) -> None:
             f"{suspect} is accepted: it settles what timed out",
             closing(fact.event.args),
             suspect.seq,
+            unless=fate.refuses_any(suspect, "TMO-015"),
         )

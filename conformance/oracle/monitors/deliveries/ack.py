@@ -95,14 +95,16 @@ def refused_without_cause(fact: ClosedUnasked, notes: Notes) -> None:
         fact.channel.settlement_error is None
         or NAMED_TAG.search(str(fact.event.args.get("reply_text", ""))) is not None
     )
+    rule = fate.of_refused(suspect)
     notes.find(
-        fate.of_refused(suspect),
+        rule,
         fact.event,
         f"{suspect} is accepted: {_why(suspect)}",
         closing(fact.event.args),
         suspect.seq,
         *(delivery.seq for delivery in suspect.covered[-3:]),
         certain=plain and fate.one_cause(suspect),
+        unless=fate.refuses_any(suspect, rule),
     )
 
 

@@ -209,6 +209,7 @@ def connection_lost_over_nothing(fact: ConnectionFailed, notes: Notes) -> None:
             f"connection: {seen}",
             suspect.seq,
             certain=(named or (failed and alone)) and fate.one_cause(suspect, failed=failed),
+            unless=fate.refuses_any(suspect, rule),
         )
 
 

@@ -89,7 +89,7 @@ class Ranks:
 def no_integer(asked: Asked) -> bool | None:
     """Is it none?"""
     arguments = asked.event.args.get("arguments") or {}
-    if ARGUMENT not in arguments or ARGUMENT in asked.profile.refused:
+    if ARGUMENT not in arguments:
         return False
     value = arguments[ARGUMENT]
     fine = isinstance(value, int) and not isinstance(value, bool)

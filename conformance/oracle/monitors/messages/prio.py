@@ -56,7 +56,7 @@ class Cycles:
 def wrong_maximum(asked: Asked) -> bool | None:
     """Is it none? Other types of queues need not look at it."""
     arguments = asked.event.args.get("arguments") or {}
-    if ARGUMENT not in arguments or asked.event.has("passive") or ARGUMENT in asked.profile.refused:
+    if ARGUMENT not in arguments or asked.event.has("passive"):
         return False
     value, there = arguments[ARGUMENT], asked.queue_there()
     fine = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_LEVELS

@@ -29,6 +29,7 @@ from conformance.oracle.model.facts import (
 )
 from conformance.oracle.model.owed import CLOSE
 from conformance.oracle.model.records import OUT, PROVISIONAL, PUBLISHED, WAITING, ClientError, Copy, Publication
+from conformance.oracle.monitors import fate
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.refusals import grants
@@ -155,7 +156,8 @@ def unknown_after(fact: ClosedUnasked, notes: Notes) -> None:
     ats = [kept[one.seq] for one in suspect.covered if one.seq in kept]
     if ats and len(ats) == len(suspect.covered):
         allowed = f"{suspect} is accepted: a rollback leaves alone what is not settled"
-        notes.find(UNSETTLED, fact.event, allowed, closing(fact.event.args), ats[0], suspect.seq)
+        seen, others = closing(fact.event.args), fate.refuses_any(suspect, UNSETTLED)
+        notes.find(UNSETTLED, fact.event, allowed, seen, ats[0], suspect.seq, unless=others)
 
 
 # -- publishes
@@ -192,7 +194,7 @@ def not_there(fact: FoundEmpty, notes: Notes) -> None:
         at = _answered(copy, fact.since, notes)
         if at and not queue.others(copy.entered, fact.receiver) and copy.publication is not None:
             allowed = f"get-ok: {copy.id} is in {queue.name}, its transaction is committed"
-            notes.find(THERE, fact.event, allowed, "get-empty", copy.publication.seq, at)
+            notes.find(THERE, fact.event, allowed, "get-empty", copy.publication.seq, at, unless=fate.LOSING)
             return
 
 

@@ -215,8 +215,8 @@ def not_empty(asked: Asked) -> bool | None:
 
 @grants(FOUND, DECLARE)
 def found(asked: Asked) -> bool:
-    """It is looked for, and there, with no argument that the broker refuses wherever it comes."""
-    queue, known = asked.queue(), all(name in COMPARED and name not in asked.profile.refused for name in _given(asked))
+    """It is looked for, and there, with no argument that somebody may not know."""
+    queue, known = asked.queue(), all(name in COMPARED for name in _given(asked))
     if queue is None or queue.heir or queue.made.outlasts or (queue.auto_delete and queue.used) or queue.spared:
         return False  # of those other rules speak
     return _passive(asked) and known and asked.queue_there() is True

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from conformance.catalogue.profiles import Profile
 from tests.support.playbook import Playbook
 
 
@@ -13,7 +14,7 @@ from tests.support.playbook import Playbook
 def play() -> Callable[..., Playbook]:
     """Plays a text, under a profile, and gives the playbook."""
 
-    def _play(text: str, profile: str = "documented") -> Playbook:
+    def _play(text: str, profile: str | Profile = "documented") -> Playbook:
         return Playbook(profile).play(text)
 
     return _play

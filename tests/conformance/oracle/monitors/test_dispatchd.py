@@ -112,3 +112,21 @@ def test_what_follows_connection_close_is_no_matter_of_its_channels(play) -> Non
     """CONN-019: the broker goes on with what it must discard. ERR-006 is about channels that are closed."""
     assert play(KICKED.format("0 < kicked 500 0 0 no such type", "")).broken == ["CONN-019"]
     assert play("@open 1 \n 1 > close 200 0 0 done \n 1 < close-ok \n 1 < closed 500 0 0 no").broken == ["ERR-006"]
+
+
+TAKEN = "@queue q \n @stock q m1 \n @open 1 \n @open 2 \n {} 1 > get q \n 1 < get-ok 1 m1 q \n {} 1 > ack 1 \n"
+UNKNOWN = "1 < closed 406 60 80 Precondition Failed: Delivery Tag not found: 1"
+
+
+@pytest.mark.parametrize(
+    ("before", "between", "rule"),
+    [
+        ("", "2 > ack 0 multiple \n", "ACK-004"),
+        ("1 > select \n 1 < select-ok \n", "1 > rollback \n 1 < rollback-ok \n", "TX-016"),
+    ],
+)
+def test_what_came_by_get_is_never_outstanding(play, before: str, between: str, rule: str) -> None:
+    """ACK-013: who refuses it without any cause refuses it after a settlement elsewhere, or a rollback, as well."""
+    assert play(TAKEN.format("", "") + UNKNOWN).broken == ["ACK-013"]
+    found = {one.rule: one.unless for one in play(TAKEN.format(before, between) + UNKNOWN).judge.judgement.findings}
+    assert "ACK-013" in found[rule]
