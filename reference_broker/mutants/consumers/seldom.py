@@ -24,7 +24,6 @@ SHORT = 127
     "seldom.refused-for-ever",
     "an exclusive consumer locks where it is refused",
     "CONSUME-006",
-    "CONSUME-001",
 )
 def refused_for_ever(channel: Channel, method: m.BasicConsume, below: Handle) -> None:
     queue, locked = channel.vhost.queues.get(method.queue), memory(channel.vhost, "locked", set)

@@ -16,8 +16,7 @@ QUIET_TRIPS = 2
 
 @rule("CONSUME-001")
 def test_exclusive_beside_another(stage: Stage) -> None:
-    """The other consumer is on the same connection, then on another one. When it has gone, the one that was refused may
-    be one beside others."""
+    """The other consumer is on the same connection, then on another one."""
     for connection in (None, stage.connect("other")):
         queue = stage.queue()
         present, channel = stage.channel(), stage.channel(connection=connection)
@@ -26,11 +25,6 @@ def test_exclusive_beside_another(stage: Stage) -> None:
         channel.consume(queue, exclusive=True)
         stage.quiesce()
         stage.barrier(present)
-        present.close()
-        stage.quiesce()
-        reopen(stage, channel)
-        channel.consume(queue)
-        stage.quiesce()
 
 
 @rule("CONSUME-002")
@@ -94,11 +88,14 @@ def test_sixteen_consumers(stage: Stage) -> None:
 
 
 @rule("CONSUME-006")
-@pytest.mark.parametrize("how", ["cancel", "quiet cancel", "close", "failure", "connection", "deletion"])
+@pytest.mark.parametrize("how", ["cancel", "quiet cancel", "close", "failure", "connection", "deletion", "refusal"])
 def test_an_exclusive_consumer_ends(stage: Stage, how: str) -> None:
     """It is cancelled, with an answer or without, or its channel closed, by the client or over a mistake, or its
     connection, or its queue is deleted and declared anew; then another is exclusive, and after that there are two. Each
-    holds what has come to it meanwhile."""
+    holds what has come to it meanwhile. Or it was refused, beside another one that has left."""
+    if how == "refusal":
+        _is_refused(stage)
+        return
     if "cancel" in how:
         stage.require("basic.cancel")
     queue = stocked(stage, 1)
@@ -126,6 +123,19 @@ def test_an_exclusive_consumer_ends(stage: Stage, how: str) -> None:
         stage.quiesce()
         restock(stage, queue, 1)
     stage.channel().consume(queue)
+    stage.quiesce()
+
+
+def _is_refused(stage: Stage) -> None:
+    queue, present, channel = stage.queue(), stage.channel(), stage.channel()
+    present.consume(queue)
+    stage.quiesce()
+    channel.consume(queue, exclusive=True)
+    stage.quiesce()
+    present.close()
+    if channel.state != "open":
+        reopen(stage, channel)
+    channel.consume(queue)
     stage.quiesce()
 
 
