@@ -14,7 +14,8 @@ Before silence becomes an event, the broker's pulse is taken, where there is one
 has broken down, which says nothing about a rule. Then a BREAKDOWN event ends the history, and every wait in it raises
 `BrokenDown`. A broker that is slow to answer elsewhere gets more time here, many times what that answer took, and its
 pulse is taken again. So late is not never, and what came late stands in the history as a LATE event. What was waited
-for in vain before, at length, is not waited for at length again (`patience`).
+for in vain before, at length, is not waited for at length again (`patience`), nor is anything on a connection that has
+said nothing through `DEAF` such waits.
 
 A scene that cannot go on (its connection is gone, a message it needs does not come) is left with `SceneOver`. That is
 no verdict: what led to it stands in the history.
@@ -33,7 +34,7 @@ from conformance.drive.channel import Channel
 from conformance.drive.drivers.raw import RawConnection
 from conformance.drive.drivers.wire import wait_any
 from conformance.drive.guard import Guard
-from conformance.drive.patience import SLACK, kind_of
+from conformance.drive.patience import SHORT, SLACK, kind_of
 from conformance.history import events
 from conformance.history.events import Event
 from conformance.oracle.model.owed import Obligation
@@ -50,6 +51,8 @@ SLICE = 0.05
 """Seconds that a deadline is waited for at a time."""
 DRAIN = ("drain",)
 """The kind of what a drain waits for."""
+DEAF = 2
+"""After so many waits in vain, and no word in between, a connection is taken for deaf."""
 AFTER = 0.1
 """Seconds at least that are left to what is owed once the broker has answered elsewhere."""
 
@@ -119,6 +122,8 @@ class Waiter:
 
     def __post_init__(self) -> None:
         self._lasts, self._began = LASTS * max(self.deadline, LEAST), time.monotonic()
+        self._unheard = Counter[str]()
+        """By connection: waits in vain for something on it, since it has said anything."""
 
     # -- reading
 
@@ -152,7 +157,7 @@ class Waiter:
                 return done()
             elif not owed:
                 owed = self.judge.owed()
-                deadline = self.guard.patience.allow(_kinds(owed), self.deadline) if usual else deadline
+                deadline = self._allow(owed) if usual else deadline
 
     def quiesce(self, deadline: float | None = None) -> bool:
         """Reads until nothing is owed. False, and a DEADLINE event, when something stays owed for the deadline."""
@@ -215,7 +220,9 @@ class Waiter:
 
     def give_up(self, what: str, waited: float, **about: object) -> None:
         """Notes that this was waited for in vain for this many seconds."""
-        self.guard.patience.in_vain(_kinds(self.judge.owed()) if what == "replies" else {what})
+        owed = self.judge.owed() if what == "replies" else ()
+        self.guard.patience.in_vain(_kinds(owed) if what == "replies" else {what})
+        self._unheard.update({one.connection for one in owed})
         self.note(events.DEADLINE, **{"for": what, "waited_ms": round(waited * 1000), **about})
 
     def came(self, owed: Sequence[Obligation], seconds: float, what: str = "replies") -> None:
@@ -246,6 +253,12 @@ class Waiter:
         finally:
             self._lasts += time.monotonic() - begin
 
+    def _allow(self, owed: Sequence[Obligation]) -> float:
+        """Seconds for which to wait for these."""
+        allowed = self.guard.patience.allow(_kinds(owed), self.deadline)
+        deaf = bool(owed) and all(self._unheard[one.connection] >= DEAF for one in owed)
+        return min(allowed, SHORT) if deaf else allowed
+
     def _at_rest(self) -> bool:
         return not self.judge.owed()
 
@@ -257,7 +270,10 @@ class Waiter:
         self.vain += min(took, asked)
         if not said:
             self._lasts += max(0.0, took - asked)
-        return any(event.kind != events.HEARTBEAT for event in said)
+        spoken = [event for event in said if event.kind != events.HEARTBEAT]
+        for event in spoken:
+            self._unheard.pop(event.connection, None)
+        return bool(spoken)
 
     def _hears_of(self, done: Callable[[], bool], seconds: float) -> bool:
         """Reads on for this many seconds, and a moment after the broker has answered elsewhere; is it `done`?"""

@@ -3,7 +3,8 @@
     python starved_namesake.py amqp://guest:guest@localhost:5672/%2F ...
 
 A consumer without a limit takes two messages and keeps them. It is cancelled and started again, under its tag or
-another. Then a message is published. It must be delivered to the new consumer, which has room.
+another. Then a message is published. It must be delivered to the new consumer, which has room. Once more with a limit
+of two for each: the new consumer has room as well, and the first message is settled at last.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ import uuid
 
 import wire
 
-TAG, OTHER = "worker", "another"
+TAG, OTHER, MISSING = "worker", "another", "does not come"
 
 
-def comes(url: str, kind: str, tag: str) -> str:
-    """Is the third message delivered?"""
+def comes(url: str, kind: str, tag: str, limit: int) -> str:
+    """Is the third message delivered? With a limit, the first is settled if not."""
     queue = f"finding-{uuid.uuid4().hex[:12]}"
     keeper, receiver = wire.Connection(url), wire.Connection(url)
     keeper.open(1)
@@ -25,7 +26,7 @@ def comes(url: str, kind: str, tag: str) -> str:
     keeper.declare(1, queue, kind)
     try:
         keeper.fill(1, queue, ["1", "2"])
-        receiver.send(wire.consume(1, queue, TAG))
+        receiver.send(wire.qos(1, limit), wire.consume(1, queue, TAG))
         for _ in range(2):
             receiver.wait(wire.DELIVER)
         receiver.send(wire.cancel(1, TAG))
@@ -33,7 +34,11 @@ def comes(url: str, kind: str, tag: str) -> str:
         receiver.send(wire.consume(1, queue, tag))
         receiver.wait(wire.CONSUME_OK)
         keeper.fill(2, queue, ["3"])
-        return _outcome(receiver)
+        found = _outcome(receiver)
+        if limit and found == MISSING:
+            receiver.send(wire.ack(1, 1))
+            found = f"{found}; after an ack: {_outcome(receiver)}"
+        return found
     finally:
         receiver.end()
         keeper.delete(1, queue)
@@ -46,7 +51,7 @@ def _outcome(receiver: wire.Connection) -> str:
             return wire.closing(found)
         if found[1] == wire.DELIVER:
             return "comes"
-    return "does not come"
+    return MISSING
 
 
 def main() -> None:
@@ -54,7 +59,9 @@ def main() -> None:
         print(wire.Connection(url).broker)
         for kind in ("classic", "quorum"):
             for tag, said in ((TAG, "its tag"), (OTHER, "another tag")):
-                print(f"  {kind}, started again under {said}: {comes(url, kind, tag)}")
+                for limit in (0, 2):
+                    found = comes(url, kind, tag, limit)
+                    print(f"  {kind}, started again under {said}, limit {limit or 'none'}: {found}")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,16 @@
-"""Lawful variations of how soon something goes by itself: with its last consumer, last binding, or connection."""
+"""Lawful variations of how soon something goes by itself: with its last consumer, last binding, or connection; and how
+soon a queue knows that a consumer has gone, or a message."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from codec import methods as m
+from reference_broker.errors import precondition
 from reference_broker.nondeterminism.kinds import TICKS, Free, variation
 
 if TYPE_CHECKING:
+    from reference_broker.channel import Channel
     from reference_broker.connection import Connection
     from reference_broker.prefetch import Consumer
     from reference_broker.queue import Queue
@@ -64,3 +68,66 @@ def go_late(free: Free) -> None:
     free.parts.override("queue", leave=leave)
     free.parts.override("vhost", drop_binding=drop_binding)
     free.parts.override("connection", end_channels=end_channels)
+
+
+@variation(
+    "consumers.missed-late",
+    "take a queue for used, or for exclusively used, for a moment after its consumer has ended",
+    "AMQP 0-9-1 XML: basic.consume, field exclusive, queue.delete, field if-unused, and basic.cancel-ok: the answer "
+    '"confirms that the cancellation was completed"; when the queue knows of it, for what comes on other channels, is '
+    "not said, nor how soon after the end of a channel",
+    share=(0.1, 0.5),
+    ticks=TICKS,
+)
+def missed_late(free: Free) -> None:
+    queues, delete = free.parts.queue, free.parts.handlers[m.QueueDelete]
+
+    def missed(queue: Queue) -> list[bool]:
+        """Of those that are missed soon: were they exclusive?"""
+        found: list[bool] = vars(queue).setdefault("missed", [])
+        return found
+
+    def leave(self: Queue, consumer: Consumer) -> None:
+        exclusive = self.exclusive_consumer
+        queues.leave(self, consumer)
+        if not self.deleted and free.luck():
+            missed(self).append(exclusive)
+            free.put_off(lambda: missed(self).remove(exclusive))
+
+    def excludes(self: Queue, exclusive: bool) -> bool:
+        former = missed(self)
+        return any(former) or (exclusive and bool(former)) or queues.excludes(self, exclusive)
+
+    def queue_delete(channel: Channel, method: m.QueueDelete) -> None:
+        queue = channel.vhost.queues.get(method.queue or channel.last_queue)
+        if queue is not None and method.if_unused and missed(queue):
+            raise precondition(f"queue '{queue.name}' in vhost '/' in use")
+        delete(channel, method)
+
+    free.parts.override("queue", leave=leave, excludes=excludes)
+    free.parts.handlers[m.QueueDelete] = queue_delete
+
+
+@variation(
+    "conditions.out-is-filled",
+    "spare a queue with if-empty while clients hold messages of it",
+    'AMQP 0-9-1 XML: queue.delete, field if-empty: the server will "only delete the queue if it has no messages"; that '
+    "those do not count which wait for an acknowledgement is said of message-count alone",
+    share=(0.5, 1.0),
+)
+def out_is_filled(free: Free) -> None:
+    delete = free.parts.handlers[m.QueueDelete]
+
+    def queue_delete(channel: Channel, method: m.QueueDelete) -> None:
+        queue = channel.vhost.queues.get(method.queue or channel.last_queue)
+        if queue is not None and method.if_empty and _lends(channel, queue) and free.luck():
+            raise precondition(f"queue '{queue.name}' in vhost '/' not empty")
+        delete(channel, method)
+
+    free.parts.handlers[m.QueueDelete] = queue_delete
+
+
+def _lends(channel: Channel, queue: Queue) -> bool:
+    """Is a message of it out with any client?"""
+    channels = [one for connection in channel.connection.broker.connections for one in connection.channels.values()]
+    return any(held.queue is queue for one in channels for held in one.unacked.by_tag.values())

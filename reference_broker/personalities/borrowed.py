@@ -20,9 +20,10 @@ from reference_broker.personalities.kinds import Trait, Truth, enter, patterns
 UNKNOWN_TAG = "ERR-001 ERR-003 ACK-009 ACK-010 ACK-011 ACK-014 MODE-006 TX-001 TAG-007 TAG-009 TMO-016"
 """Rules that say what settling an unknown tag brings, each for tags of its own kind."""
 LOST = "RQ-011 AUTO-010"
-QUORUM_LINE = "RQ-003 AUTO-004 AUTO-013"
+QUORUM_LINE = "RQ-003 AUTO-004 AUTO-013 SAC-006 PRIO-005"
 """RQ-003 asks for the order of return where the queue is a quorum queue, whose line is the same decision; AUTO-004 says
-that an error returns deliveries as a close does, and AUTO-001 that this is in the order of RQ-001 and RQ-003."""
+that an error returns deliveries as a close does, and AUTO-001 that this is in the order of RQ-001 and RQ-003; SAC-006
+says that for the next single active consumer, and PRIO-005 where messages have priorities."""
 INTERNAL = "ERR-012"
 """An end with 541 for lawful use. Where another rule speaks about that close, ERR-012 leaves it to that rule."""
 

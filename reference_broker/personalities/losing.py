@@ -39,8 +39,8 @@ def losing(every: int) -> Callable[[Parts], None]:
     return lambda parts: wrap(parts, "queue.publish", publish)
 
 
-# One that is lost leaves room in a full queue, which accepts another (CNF-011), and may be a dead letter (MODE-005). That
-# it is in each queue to which its exchange leads is what the rules of exchanges say, too.
+# One that is lost leaves room in a full queue, which accepts another (CNF-011), and may be a dead letter (MODE-005).
+# That it is in each queue to which its exchange leads is what the rules of exchanges say, too.
 for _every in (5, 20):
     changes(
         f"losing.each-{_every}th-message",

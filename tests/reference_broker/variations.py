@@ -194,6 +194,21 @@ def found_after_the_last_cancel(client):
     return kinds(client.send(m.BasicCancel(1, "a"), m.QueueDeclare(1, queue="q", passive=True)))
 
 
+def exclusive_after_a_cancel(client):
+    client.open(1, 2)
+    client.queue()
+    client.consume("a")
+    return kinds(client.send(m.BasicCancel(1, "a"), m.BasicConsume(2, 0, "q", "b", exclusive=True)))
+
+
+def deleted_while_a_message_is_out(client):
+    client.open()
+    client.queue()
+    client.publish("1")
+    client.get()
+    return kinds(client.send(m.QueueDelete(1, 0, "q", if_empty=True)))
+
+
 def declared_as_another_type(client):
     client.open()
     client.send(m.ExchangeDeclare(1, exchange="x", type="direct"))
@@ -223,6 +238,8 @@ SCRIPTS: dict[str, Callable] = {
     "dispatch.one-by-one": a_window_of_three,
     "requeue.closer-to-head": returned_to_a_shared_queue,
     "names.go-late": found_after_the_last_cancel,
+    "consumers.missed-late": exclusive_after_a_cancel,
+    "conditions.out-is-filled": deleted_while_a_message_is_out,
     "refusals.as-the-text-has-them": declared_as_another_type,
     "channels.late": two_channels,
     "connections.pause": silences,

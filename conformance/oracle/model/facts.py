@@ -199,6 +199,11 @@ class Stopping(Fact):
 
 
 @dataclass(slots=True)
+class Killed(Fact):
+    """The broker was killed and started again: what it has lost then no memory of a family tells."""
+
+
+@dataclass(slots=True)
 class Started(Fact):
     """It was started again, and has been seen to be the same broker with the same data."""
 

@@ -17,6 +17,7 @@ from conformance.oracle.model.facts import (
     DroppedSilently,
     Fact,
     HeartbeatReceived,
+    Killed,
     Policed,
     SocketClosed,
     Started,
@@ -130,10 +131,10 @@ def _settings(model: Model, event: Event) -> Iterable[Fact]:
     return ()
 
 
-def _killed(model: Model, event: Event) -> Iterable[Fact]:
+def _killed(model: Model, event: Event) -> Iterator[Fact]:
+    yield Killed(event)
     model.killed = event.seq
     crash.killed(model, event)
-    return ()
 
 
 def _restarted(model: Model, event: Event) -> Iterator[Fact]:

@@ -301,6 +301,8 @@ class Request:
     """Rules by which it must be carried out."""
     sent_ns: int = 0
     """When it was sent."""
+    table: bool = False
+    """It has arguments."""
     names: frozenset[str] = frozenset()
     """The queues and exchanges that it is about, where it must."""
     consumers: int = -1

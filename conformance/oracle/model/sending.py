@@ -173,6 +173,8 @@ def _close(model: Model, channel: ChannelLife, event: Event) -> None:
 
 def _flow(model: Model, channel: ChannelLife, event: Event) -> None:
     channel.paused = "active" not in event.flags
+    for consumer in channel.consumers.values() if channel.paused else ():
+        consumer.suspended = True
     _request(model, channel, event)
 
 

@@ -290,6 +290,12 @@ def by_namesake(held: Delivery) -> bool:
     return False
 
 
+def has_namesake(settlement: Settlement) -> bool:
+    """Has another consumer of the channel the tag of one that had what it settles?"""
+    owners = [one.consumer for one in settlement.covered if one.consumer is not None]
+    return any(settlement.channel.consumers.get(one.tag, one) is not one for one in owners)
+
+
 def by_other_channel(held: Delivery, *, requeue: bool | None = None) -> Settlement | None:
     """A multiple settlement on another channel of the connection, sent while this delivery was out."""
     for other in held.channel.connection.channels.values():

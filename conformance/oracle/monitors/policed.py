@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from conformance.oracle.monitors.gets import OpenGets
 from conformance.oracle.topology.policies import PolicyHistory, number
 
 MOST, OCTETS, OVERFLOW, TTL = "max-length", "max-length-bytes", "overflow", "message-ttl"
@@ -19,8 +20,6 @@ LONG = 600_000
 """So many milliseconds are longer than a history."""
 BESIDE_BODIES = 1024
 """More octets than a broker counts for what a message has beside its body."""
-Place = tuple[str, int]
-"""A connection, and a channel of it."""
 
 
 @dataclass(slots=True)
@@ -118,10 +117,10 @@ class PolicedQueue:
 
 @dataclass(slots=True)
 class PolicedQueues:
-    """By the names of queues; and which of them a get asks, by its place."""
+    """By the names of queues; and which of them gets ask."""
 
     by_queue: OrderedDict[str, PolicedQueue] = field(default_factory=OrderedDict)
-    asked: dict[Place, tuple[str, int]] = field(default_factory=dict)
+    asked: OpenGets = field(default_factory=OpenGets)
 
     def of(self, connection: str) -> Iterator[PolicedQueue]:
         """All that this connection declared."""

@@ -326,14 +326,6 @@ def filled_deleted(channel: Channel, method: m.QueueDelete, below: Handle) -> No
     below(channel, method)
 
 
-@handling((m.QueueDelete,), "queues.out-is-filled", "if-empty spares a queue whose messages are out", "QUEUE-030")
-def out_is_filled(channel: Channel, method: m.QueueDelete, below: Handle) -> None:
-    queue, channels = _there(channel, method), channel.connection.channels.values()
-    if method.if_empty and any(held.queue is queue for one in channels for held in one.unacked.by_tag.values()):
-        raise precondition(f"queue '{method.queue}' in vhost '/' not empty")
-    below(channel, method)
-
-
 @handling((m.QueuePurge,), "queues.missing-purged", "the purge of a missing queue is answered", "QUEUE-014")
 def missing_purged(channel: Channel, method: m.QueuePurge, below: Handle) -> None:
     if method.queue and _there(channel, method) is None:

@@ -186,6 +186,24 @@ def test_patience_is_of_what_is_still_owed(monkeypatch: pytest.MonkeyPatch) -> N
         stage.cleanup()
 
 
+def test_a_connection_that_has_become_deaf_is_not_waited_for_at_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two waits in vain, for two different things, without a word in between; a word, and it is heard again."""
+    for silent in (m.ChannelFlow, m.BasicQos, m.TxSelect, m.ConfirmSelect):
+        monkeypatch.setitem(HANDLERS, silent, lambda channel, method: None)
+    monkeypatch.setattr(waiting, "SHORT", 0.1)
+    with ReferenceBroker() as broker:
+        stage = stage_on(broker.url, deadline=0.5)
+        deaf, other = stage.channel(), stage.channel(connection=stage.connect("other"))
+        for method in (m.ChannelFlow(1, active=True), m.BasicQos(1), m.TxSelect(1)):
+            deaf.send(method)
+            stage.quiesce()
+        other.send(m.ConfirmSelect(other.number))
+        stage.quiesce()
+        waits = [event.args["waited_ms"] / 1000 for event in stage.events if event.kind == events.DEADLINE]
+        assert [wait < stage.waiter.deadline for wait in waits] == [False, False, True, False]
+        stage.connection.abort()
+
+
 def test_a_connection_that_lives_on_becomes_an_event(stage: Stage) -> None:
     connection = stage.connection
     assert not stage.waiter.ends(connection, 0.05)

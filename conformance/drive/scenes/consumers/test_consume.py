@@ -6,7 +6,11 @@ import pytest
 
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
+<<<<<<< HEAD
 from conformance.drive.scenes.props import BAD_TAG, confirming, reopen, restock, stocked
+=======
+from conformance.drive.scenes.props import BAD_TAG, patiently, restock, stocked
+>>>>>>> main
 from conformance.drive.scenes.topology.test_queue import elsewhere, leave
 from conformance.drive.stage import Stage
 
@@ -100,9 +104,7 @@ def test_an_exclusive_consumer_ends(stage: Stage, how: str) -> None:
         stage.require("basic.cancel")
     queue = stocked(stage, 1)
     for exclusive in (True, True, False):
-        channel = elsewhere(stage) if how == "connection" else stage.channel()
-        tag = channel.consume(queue, exclusive=exclusive)
-        stage.quiesce()
+        channel, tag = _in_turn(stage, queue, exclusive=exclusive, apart=how == "connection")
         if exclusive and "cancel" in how:
             channel.cancel(tag, no_wait=how == "quiet cancel")
             for _ in range(QUIET_TRIPS if channel.state == "open" else 0):
@@ -126,6 +128,7 @@ def test_an_exclusive_consumer_ends(stage: Stage, how: str) -> None:
     stage.quiesce()
 
 
+<<<<<<< HEAD
 def _is_refused(stage: Stage) -> None:
     queue, present, channel = stage.queue(), stage.channel(), stage.channel()
     present.consume(queue)
@@ -137,6 +140,20 @@ def _is_refused(stage: Stage) -> None:
         reopen(stage, channel)
     channel.consume(queue)
     stage.quiesce()
+=======
+def _in_turn(stage: Stage, queue: str, *, exclusive: bool, apart: bool) -> tuple[Channel, str]:
+    """A consumer on a channel of its own. Where it is refused, the queue may not know yet that the last one has ended:
+    then there is another one a while later."""
+    tried: list[tuple[Channel, str]] = []
+
+    def once() -> None:
+        channel = elsewhere(stage) if apart else stage.channel()
+        tried.append((channel, channel.consume(queue, exclusive=exclusive)))
+        stage.quiesce()
+
+    patiently(stage, once)
+    return tried[-1]
+>>>>>>> main
 
 
 @rule("CONSUME-007", queue_types=("classic",))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from conformance.drive.around import wait
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import reopen, stocked
 from conformance.drive.scenes.topology.test_exch import CLASSIC
-from conformance.drive.scenes.topology.test_queue import LENGTH, delete_if, elsewhere, typed
+from conformance.drive.scenes.topology.test_queue import GONE, LENGTH, delete_if, elsewhere, typed
 from conformance.drive.stage import Stage
 
 QUEUES, MESSAGES = 240, 300
@@ -49,9 +50,9 @@ def test_many_queues(stage: Stage) -> None:
 
 @rule("QUEUE-030", queue_types=CLASSIC)
 def test_unused_and_empty_queues_are_deleted(stage: Stage) -> None:
-    """Never used; consumed from until now; emptied by a get; emptied by a purge; and with its messages out with two
-    clients."""
-    fresh, left, taken, purged, out = stage.queue(), stage.queue(), *(stocked(stage, count) for count in (1, 2, 2))
+    """Never used; consumed from until a while ago; emptied by a get; emptied by a purge; and emptied by two clients,
+    who have settled what they got a while ago."""
+    fresh, left, taken, purged, acked = stage.queue(), stage.queue(), *(stocked(stage, count) for count in (1, 2, 2))
     consumer, channel = elsewhere(stage), stage.channel()
     tag = consumer.consume(left)
     stage.quiesce()
@@ -61,9 +62,12 @@ def test_unused_and_empty_queues_are_deleted(stage: Stage) -> None:
     channel.purge(purged)
     stage.quiesce()
     for holder in (channel, elsewhere(stage)):
-        stage.fetch(holder, out)
-    for queue in (fresh, left, taken, purged, out):
-        delete_if(channel, queue, unused=queue in (fresh, left), empty=queue in (fresh, taken, purged, out))
+        for tag in stage.fetch(holder, acked):
+            holder.ack(tag)
+    stage.quiesce()
+    wait(stage, GONE)
+    for queue in (fresh, left, taken, purged, acked):
+        delete_if(channel, queue, unused=queue in (fresh, left), empty=queue in (fresh, taken, purged, acked))
         stage.quiesce()
         if channel.state != "open":
             reopen(stage, channel)

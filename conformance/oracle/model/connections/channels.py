@@ -95,6 +95,8 @@ class Consumer:
     """It was started with nowait."""
     exclusive: bool = False
     """Its queue serves nobody beside it."""
+    suspended: bool = False
+    """Its client has paused its channel: from then on a broker may count it or not."""
     rank: int = 0
     """Its x-priority."""
     bereft: bool = False
@@ -249,7 +251,7 @@ class ChannelLife:
     sent: dict[tuple[int, int], int] = field(default_factory=dict)
     """Other methods sent since the last answer, by class and method id, with when."""
     spurned: dict[tuple[int, int], int] = field(default_factory=dict)
-    """Methods sent after the broker closed it, or had to, which it must discard."""
+    """Methods sent after the broker closed it, or had to, and before the client did, which the broker must discard."""
     unsynced: dict[str, deque[tuple[int, Copy]]] = field(default_factory=dict)
     confirmed_from: int = 0
     """When the latest publish was sent that has been confirmed by the queue of its last single settlement."""

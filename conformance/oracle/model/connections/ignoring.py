@@ -52,8 +52,9 @@ def unopened(model: Model, connection: Connection, channel: ChannelLife | None, 
 
 
 def ignored(model: Model, channel: ChannelLife, event: Event) -> None:
-    """A method on a channel that has failed, or is being closed."""
-    channel.spurned[event.class_id, event.method_id] = event.seq
+    """A method on a channel that has failed, or is being closed. Behind the client's own close it is a mistake."""
+    if not channel.close_sent:
+        channel.spurned[event.class_id, event.method_id] = event.seq
     if event.method == "basic.publish":
         channel.uncounted += channel.confirm
         queue = model.queues.get(event.routing_key or "")

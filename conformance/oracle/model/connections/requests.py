@@ -25,7 +25,14 @@ ASYNCHRONOUS = frozenset(
 
 def new_request(event: Event, *, ignored: bool = False) -> Request:
     return Request(
-        event.seq, event.method, event.class_id, event.method_id, _tag_in(event), ignored=ignored, sent_ns=event.time_ns
+        event.seq,
+        event.method,
+        event.class_id,
+        event.method_id,
+        _tag_in(event),
+        ignored=ignored,
+        sent_ns=event.time_ns,
+        table='"arguments": {"' in event.arguments,
     )
 
 

@@ -68,6 +68,7 @@ def consume(model: Model, channel: ChannelLife, event: Event) -> None:
         since=event.seq,
         quiet=not waits,
         exclusive=event.has("exclusive"),
+        suspended=channel.paused,
         rank=_rank(event),
     )
     receiver.consumer = consumer

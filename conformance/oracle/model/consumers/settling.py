@@ -189,6 +189,7 @@ def carry_out(delivery: Delivery, settlement: Settlement, committed: int = 0) ->
         settlement.channel.await_proof(copy, at)
     else:
         queue.leave(copy, GONE)
+        queue.settled_ns = max(queue.settled_ns, settlement.time_ns)
         copy.settlement = settlement
         queue.settled.append(delivery)
         if discards:

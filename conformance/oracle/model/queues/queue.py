@@ -133,6 +133,8 @@ class Queue:
     """How many of them ended with a channel that the broker closed."""
     parted_ns: int = 0
     """The time at which the last of them ended, in either way."""
+    settled_ns: int = 0
+    """The time at which the last settlement was sent that has taken a message away."""
     left: dict[str, int] = field(default_factory=dict)
     """When a consumer of it that had room last ended in each way, where its channel lives on."""
     losers: set[str] = field(default_factory=set)

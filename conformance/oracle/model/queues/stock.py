@@ -38,6 +38,19 @@ class Stock:
             return None
         return bool(queue.fresh or queue.returned) if counts.rests(queue) else None
 
+    def bare(self) -> bool:
+        """Is it certain that no message is in it, be it ready or with a client, and that the last left it a while ago,
+        or was purged? No text says that a message which is out is none that the queue has, or how soon one is gone that
+        was settled."""
+        queue = self.queue
+        over = queue.settled_ns == 0 or self.asked_ns - queue.settled_ns >= SOON
+        return self.filled() is False and not queue.held and over
+
+    def unused(self) -> bool:
+        """Is it certain that it has no consumer, and that the last one left it a while ago?"""
+        over = self.queue.parted_ns == 0 or self.asked_ns - self.queue.parted_ns >= SOON
+        return self.consumed() is False and over
+
     def consumed(self) -> bool | None:
         """Has it a consumer?"""
         if not self._known():
@@ -63,9 +76,11 @@ class Stock:
         return self._known() and any(one.holder is not None and one.holder.consumer is None for one in out)
 
     def consumers(self) -> int:
-        """How many consumers has it, all of them certain? Else -1."""
-        certain = self._known() and all(self._consumes(one) for one in self.queue.receivers)
-        return len(self.queue.receivers) if certain else -1
+        """How many active consumers has it, all of them certain? Else -1. Of several single active ones a broker may
+        count one, and of a channel that was paused none."""
+        certain = self._known() and all(self._active(one) for one in self.queue.receivers)
+        many = self.queue.single_active and len(self.queue.receivers) > 1
+        return len(self.queue.receivers) if certain and not many else -1
 
     def abandoned(self) -> bool:
         """Has it had consumers, and have all of them ended, because their clients wanted that or with a channel that
@@ -91,6 +106,10 @@ class Stock:
         if consumer is None or receiver.lost or consumer.state != LIVE or consumer.asked:
             return False
         return consumer.established > 0 or self.channel.consumers.get(consumer.tag) is consumer
+
+    def _active(self, receiver: PotentialReceiver) -> bool:
+        """Does it consume, on a channel that was never paused since?"""
+        return self._consumes(receiver) and receiver.consumer is not None and not receiver.consumer.suspended
 
 
 def stock_of(model: Model, channel: ChannelLife, event: Event) -> Stock | None:

@@ -7,6 +7,8 @@ nobody asked for.
 
 from __future__ import annotations
 
+import re
+
 from conformance.history.events import METHOD, Event
 from conformance.oracle.model.connections.channels import ChannelLife
 from conformance.oracle.model.connections.closing import ids_of
@@ -28,6 +30,10 @@ from conformance.oracle.monitors.table import judges
 
 NOT_ALLOWED, INTERNAL_ERROR = 530, 541
 CONSUME = 60, 20
+OF_TAGS = re.compile(r"(?<![a-z])(consumer)?tags?(?![a-z])", re.IGNORECASE)
+"""A word of a complaint, by which it is not about the queue."""
+RESERVED = "amq."
+"""A broker may keep names that begin so for itself."""
 SPOKEN = ("CAN-", "ERR-007")
 """Rules by which a cancel, or a consume with its tag, has to be answered."""
 
@@ -122,7 +128,7 @@ def free_tag_refused(fact: ConnectionFailed, notes: Notes) -> None:
     event = fact.event
     if event.kind != METHOD or fact.error is not None or fact.failing or fact.suspect is not None:
         return
-    of_tags = "tag" in str(event.args.get("reply_text", "")).lower()
+    of_tags = OF_TAGS.search(str(event.args.get("reply_text", "")))
     if event.args.get("reply_code") != NOT_ALLOWED or ids_of(event) != CONSUME or not of_tags:
         return
     asked = [(one, request) for one in fact.connection.open_channels() for request in one.pending()]
@@ -132,7 +138,7 @@ def free_tag_refused(fact: ConnectionFailed, notes: Notes) -> None:
     channel, request = consumes[0]
     tag, known = request.consumer_tag, channel.consumers.get(request.consumer_tag)
     itself = known is None or known.since == request.seq
-    if tag and itself and tag not in channel.ended and not channel.of_before(tag):
+    if tag and itself and tag not in channel.ended and not (channel.of_before(tag) or tag.startswith(RESERVED)):
         allowed = f"consume-ok for {tag}: no consumer of channel {channel.number} has that tag"
         notes.find("CAN-018", event, allowed, f"connection: {closing(event.args)}", request.seq)
 

@@ -7,16 +7,18 @@ carried out; where one is there for certain that excludes it, it must be refused
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from conformance.history.events import METHOD, TO_BROKER, Event
-from conformance.oracle.model.connections.channels import CLOSED, LIVE, OPEN, ChannelLife, Consumer
+from conformance.oracle.model.connections.channels import CLOSED, LIVE, OPEN, STARTING, ChannelLife, Consumer
 from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.consumers.delivering import REPLIES
 from conformance.oracle.model.facts import Answered, ClosedUnasked, ConnectionFailed, Passed, Unrequested
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes
+from conformance.oracle.monitors.patience import LEFT, too_late
 from conformance.oracle.monitors.refusals import refuses
 from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.topology.preconditions import Asked
@@ -27,6 +29,10 @@ REFUSALS, GRANTS = (BESIDE, ALONE), (SIXTEEN, AGAIN)
 CONSUME = 60, 20
 TELL_THE_TAG = "basic.consume-ok", "basic.cancel-ok"
 ACCESS_REFUSED = 403
+ENDS = (
+    *("basic.cancel", "basic.cancel-ok", "channel.close", "channel.close-ok"),
+    *("connection.close", "connection.close-ok", "queue.delete-ok"),
+)
 BLAMED = {AGAIN: (403, 406), SIXTEEN: (403, 406, 506)}
 """Codes by which a broker would say that it knows better; others speak of something else."""
 MANY = 16
@@ -73,6 +79,25 @@ class Consumers:
     """Of those the ones that make up the number that every queue should take."""
     once_exclusive: set[str] = field(default_factory=set)
     """Queues that have had an exclusive consumer."""
+    ended: OrderedDict[tuple[str, int], tuple[int, int]] = field(default_factory=OrderedDict)
+    """By connection and channel: when a consumer may have ended there last, and when before that."""
+
+    def refused(self, seq: int) -> None:
+        """This one never was a consumer."""
+        for queue, holders in self.holders.items():
+            self.holders[queue] = [one for one in holders if one.seq != seq]
+
+    def ends(self, event: Event) -> None:
+        """A consumer may end."""
+        place = event.connection, event.channel
+        self.ended[place] = event.time_ns, self.ended.pop(place, (0, 0))[0]
+        if len(self.ended) > MOST:
+            self.ended.popitem(last=False)
+
+    def ended_before(self, event: Event) -> int:
+        """When, before this close?"""
+        place = event.connection, event.channel
+        return max((times[one == place] for one, times in self.ended.items()), default=0)
 
 
 @refuses(MISSING, "basic.consume", code=404, what="a consumer of a queue that does not exist")
@@ -80,6 +105,17 @@ def missing(asked: Asked) -> bool | None:
     """Is there no such queue?"""
     there = asked.queue_there()
     return None if there is None else not there
+
+
+@follows(*ENDS)
+def left(fact: Passed, notes: Notes) -> None:
+    """Consumers may have ended, with an answer or without. When their queue hears of that is not said anywhere."""
+    event, channel = fact.event, fact.connection.channels.get(fact.event.channel)
+    refused = event.method == "channel.close" and event.direction != TO_BROKER
+    if refused and channel is not None and all(one.state == STARTING for one in channel.consumers.values()):
+        return  # there was none on it yet
+    if event.method != "channel.close-ok" or event.direction != TO_BROKER:
+        notes.memory(Consumers).ends(event)
 
 
 @follows("basic.consume")
@@ -190,11 +226,14 @@ def _refused(event: Event, channels: Iterable[ChannelLife], what: str, notes: No
     waiting = [one for channel in channels for one in channel.pending() if one.method == "basic.consume"]
     if ids_of(event) != CONSUME or len(waiting) != 1:
         return
+    memory.refused(waiting[0].seq)
     code = int(event.args.get("reply_code", 0))
     for rule in memory.expected.pop(waiting[0].seq, ()):
         if rule in REFUSALS:
             notes.exercise(rule)
-        wrong = code != ACCESS_REFUSED or what != "channel"
-        if wrong if rule in REFUSALS else code in BLAMED[rule]:
+        wrong = code in BLAMED[rule] if rule in GRANTS else code != ACCESS_REFUSED or what != "channel"
+        if wrong and rule == AGAIN:
+            wrong = too_late(waiting[0].sent_ns, memory.ended_before(event), LEFT, notes)
+        if wrong:
             allowed = "consume-ok" if rule in GRANTS else f"channel.close {ACCESS_REFUSED}"
             notes.find(rule, event, allowed, f"{what}: {closing(event.args)}", waiting[0].seq)

@@ -56,7 +56,7 @@ def missing(asked: Asked) -> bool | None:
 def unused(asked: Asked) -> bool:
     """Has it no consumer, and does a get have a message of it?"""
     stock, spares = asked.stock, asked.event.has("if_unused") and not asked.event.has("if_empty")
-    return spares and stock is not None and asked.queue_there() is True and stock.consumed() is False and stock.lent()
+    return spares and stock is not None and asked.queue_there() is True and stock.unused() and stock.lent()
 
 
 @judges(FoundEmpty, AT_ONCE)

@@ -20,8 +20,14 @@ CHANNEL_ERROR, NOT_IMPLEMENTED, INTERNAL_ERROR = 504, 540, 541
 ANY_REFUSAL = frozenset({"CAN-017"})
 """Rules that ask for a refusal of whatever form: their own judges look at it."""
 CLOSE, CLOSE_OK = (20, 40), (20, 41)
-UNEXPECTED, INVALID = (501, 505), 503
+FRAMES, INVALID = (501, 505), 503
 """Codes of a broker that expects other frames; and of one that has no use for a method, or for what it says."""
+EVERYWHERE = frozenset(
+    {"channel.close", "channel.flow", "exchange.declare", "exchange.delete"}
+    | {f"queue.{name}" for name in ("declare", "bind", "purge", "delete")}
+    | {f"basic.{name}" for name in ("qos", "consume", "cancel", "get")}
+)
+"""Methods that every broker knows. Where they have no arguments, nothing is in them that a frame may not have."""
 
 
 @judges(ConnectionFailed, "ERR-009", "ERR-010", "QOS-025")
@@ -70,14 +76,15 @@ def lost_where_a_number_is_used_again(fact: ConnectionFailed, notes: Notes) -> N
     if event.kind != METHOD or fact.error is not None or fact.failing or fact.suspect is not None:
         return
     code = event.args.get("reply_code")
-    if code not in (*UNEXPECTED, INVALID) or fact.connection.misused or fact.connection.overheard:
+    if code not in (*FRAMES, INVALID) or fact.connection.misused or fact.connection.overheard:
         return
     pending = [(channel, one) for channel in fact.connection.open_channels() for one in channel.pending()]
     named = [(channel, one) for channel, one in pending if ids_of(event) == (one.class_id, one.method_id)]
     if len(named) != 1 or named[0][0].previous is None or named[0][0].indeterminate:
         return
     channel, request = named[0]
-    if code == INVALID and not request.claims:
+    known = request.method in EVERYWHERE and not request.table
+    if not request.claims and (code == INVALID or not known):
         return
     allowed = f"{request.method} is carried out: channel {channel.number} was opened again, and is as any new one"
     notes.find("ERR-007", event, allowed, f"connection: {closing(event.args)}", channel.opened, request.seq)
@@ -191,13 +198,16 @@ def _over_a_channel(fact: ConnectionFailed) -> bool:
 
 @judges(ConnectionFailed)
 def connection_lost_over_nothing(fact: ConnectionFailed, notes: Notes) -> None:
-    """A settlement that had to be accepted cost the connection. Without its name in the close this is a guess."""
+    """A settlement that had to be accepted cost the connection. Without its name in the close this is a guess; where
+    another consumer has the tag of the one that it settles for, the broker may fail at what it delivers to that."""
     suspect, event = fact.suspect, fact.event
     if suspect is None or suspect.refusal or fact.error is not None or fact.failing:
         return
     code = int(event.args.get("reply_code", 0)) if event.kind == METHOD else 0
     named = ids_of(event) == (60, suspect.method_id) and code != CHANNEL_ERROR
     alone = sum(len(channel.unproven) for channel in fact.connection.open_channels()) == 1
+    if not named and fate.has_namesake(suspect):
+        return
     if named or code in (0, INTERNAL_ERROR):
         seen = closing(event.args) if event.kind == METHOD else "ended"
         failed = code == INTERNAL_ERROR

@@ -15,6 +15,7 @@ from conformance.oracle.model.consumers.windows import Freed
 from conformance.oracle.model.facts import Answered, Delivered
 from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.model.records import PUBLISHED, RETURNED, Copy
+from conformance.oracle.monitors.consumers import slots
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.refusals import ANY, refuses
 from conformance.oracle.monitors.table import judges
@@ -174,4 +175,5 @@ def proven(fact: Answered, notes: Notes) -> None:
             allowed = (
                 allowed if one.rule == HIGHER else f"{consumer.tag}, with priority {consumer.rank}, gets its share"
             )
-            notes.find(one.rule, fact.event, allowed, one.observed, one.seq, one.of.began)
+            lost = slots.kept(one.of.channel, consumer, one.rule)
+            notes.find(one.rule, fact.event, allowed, one.observed, one.seq, one.of.began, unless=lost)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from conformance.history.events import TO_BROKER, TO_CLIENT, Event
 from conformance.oracle.model.connections.channels import OPEN
-from conformance.oracle.model.facts import Confirmed, Passed, Started, Stopping
+from conformance.oracle.model.facts import Confirmed, Killed, Passed, Started, Stopping
 from conformance.oracle.monitors.messages.deadletters.deaths import DeadLettering
 from conformance.oracle.monitors.messages.kept import (
     DELETED,
@@ -239,6 +239,12 @@ def _again(fact: Passed, what: str, rule: str, code: int, notes: Notes) -> None:
 def forget_publishes(fact: Stopping, notes: Notes) -> None:
     """What was published before says nothing of what is there afterwards."""
     notes.memory(Routed).expected.clear()
+
+
+@judges(Killed)
+def forget_all(fact: Killed, notes: Notes) -> None:
+    """What was under way is lost, what was transient is gone, and names may be chosen again."""
+    notes.remember_only()
 
 
 @judges(Started)

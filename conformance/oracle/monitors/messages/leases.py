@@ -51,6 +51,8 @@ class Lease:
     users: set[Holder] = field(default_factory=set)
     kept: int = 0
     """When the first of its consumers started."""
+    revived: bool = False
+    """Its latest use came when its time was over: it may have been given up by then, and go all the same."""
     unsure: bool = False
     """A consumer of it has ended in another way than that its client wanted it."""
     ending: dict[Place, int] = field(default_factory=dict)
@@ -60,6 +62,11 @@ class Lease:
     def known(self) -> bool:
         """Is it certain who uses it?"""
         return not self.unsure and not self.ending
+
+    def use(self, asked: int, event: Event) -> None:
+        """It was used, as an answer tells."""
+        self.revived = self.began > 0 and not self.users and event.time_ns >= self.used + self.life
+        self.used, self.seq = asked, event.seq
 
     def ends(self, event: Event, channel: int | None = None) -> None:
         """A channel with consumers of it ends, or all of a connection do."""
@@ -117,7 +124,10 @@ def question(fact: Passed, notes: Notes) -> None:
     if lease is None:
         return
     key, passive = (event.connection, event.channel), event.has("passive")
-    if key in leases.asked or any(one.queue == name for one in leases.asked.values()) or event.has("no_wait"):
+    overwritten = leases.asked.get(key)
+    if overwritten is not None and overwritten.queue in leases.by_queue:
+        leases.by_queue[overwritten.queue].unsure = True
+    if overwritten is not None or any(one.queue == name for one in leases.asked.values()) or event.has("no_wait"):
         lease.unsure = True  # two at a time: which of them is answered is not asked here
     makes = event.method == "queue.declare" and not passive
     ids = event.class_id, event.method_id
@@ -140,6 +150,9 @@ def _begin(fact: Passed, name: str, leases: Leases) -> None:
     strange = event.has("passive") or event.has("auto_delete") or event.has("exclusive")
     if not name or not sound or strange or not isinstance(life, int) or life <= 0:
         return
+    there = fact.topology.queue(fact.connection.vhost, name)
+    if there is not None and there.gone is None and there.used:
+        return  # who consumes from it is forgotten
     prompt = str(arguments.get("x-queue-type") or "classic") == "classic"
     leases.by_queue[name] = Lease(life * MILLISECOND, prompt)
     if len(leases.by_queue) > QUEUES:
@@ -151,7 +164,8 @@ def _cancelled(event: Event, leases: Leases, notes: Notes) -> None:
     for name, lease in [*leases.by_queue.items()]:
         if holder in lease.users:
             del leases.by_queue[name]
-            if lease.known:
+            over = event.time_ns >= lease.began + lease.life - EARLY
+            if lease.known and over and not lease.revived:
                 notes.find(KEPT, event, f"{name} stays while {holder[2]} consumes", "basic.cancel", lease.seq)
 
 
@@ -204,10 +218,9 @@ def there(fact: Passed, notes: Notes) -> None:
         return
     if lease.began and not asked.makes and lease.known:
         _kept(event, asked, lease, notes)
-    lease.began = lease.began or event.time_ns
-    lease.quiet = event.time_ns
     if asked.uses:
-        lease.used, lease.seq = asked.ns, event.seq
+        lease.use(asked.ns, event)
+    lease.began, lease.quiet = lease.began or event.time_ns, event.time_ns
     if event.method == "basic.consume-ok":
         lease.users.add((event.connection, event.channel, event.consumer_tag or ""))
         lease.kept = lease.kept or event.time_ns
@@ -243,9 +256,9 @@ def not_there(fact: Passed, notes: Notes) -> None:
     if lease is None or not lease.known or not lease.began or ids != asked.ids:
         return
     unused = event.time_ns - lease.used
-    if lease.users:
+    if lease.users and not lease.revived:
         notes.find(KEPT, event, f"{asked.queue} stays while it has consumers", "it is not found", lease.seq)
-    elif unused < lease.life - EARLY:
+    elif unused < lease.life - EARLY and not lease.revived:
         allowed = f"{asked.queue} stays for {lease.life // MILLISECOND} ms after each use"
         notes.find(RENEWED, event, allowed, f"it is not found after {unused // MILLISECOND} ms", lease.seq)
     elif asked.ns - lease.quiet >= lease.life + PROMPT:

@@ -269,6 +269,7 @@ def purged(fact: Passed, notes: Notes) -> None:
 def asked(fact: Passed, notes: Notes) -> None:
     """Who asks while publishes are under way learns nothing for certain."""
     event, limits = fact.event, notes.memory(Limits)
+    limits.asked.ask(fact)
     if not event.queue:
         limits.doubt()  # it may be any of them
     queue = limits.by_queue.get(event.queue or "")
@@ -280,15 +281,14 @@ def asked(fact: Passed, notes: Notes) -> None:
         queue.disturb()
     if queue.restless and (queue.asking > 1 or (event.connection, event.channel) != (queue.connection, queue.restless)):
         queue.restless = 0
-    limits.asked[event.connection, event.channel] = event.queue or "", event.has("no_ack")
 
 
 @follows("basic.get-ok", "basic.get-empty", rules=ALL)
 def answered(fact: Passed, notes: Notes) -> None:
     """One more is known; or all are, and can be compared with what must be there."""
     event, limits = fact.event, notes.memory(Limits)
-    name, no_ack = limits.asked.pop((event.connection, event.channel), ("", True))
-    queue = limits.by_queue.get(name)
+    get = limits.asked.answered(fact)
+    queue = limits.by_queue.get(get.queue)
     if queue is None:
         return
     queue.asking -= 1
@@ -302,7 +302,7 @@ def answered(fact: Passed, notes: Notes) -> None:
     queue.taken.append(event.message or "")
     if queue.beside and event.has("redelivered"):
         queue.restless = 0  # the end of a consumer has given it back
-    if not no_ack:
+    if not get.no_ack:
         queue.held.setdefault(event.channel, set()).add(event.delivery_tag or 0)
 
 

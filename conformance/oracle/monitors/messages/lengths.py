@@ -13,6 +13,8 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from conformance.oracle.monitors.gets import OpenGets
+
 Place = tuple[str, int]
 """A connection, and a channel of it."""
 
@@ -209,10 +211,10 @@ class Bounded:
 
 @dataclass(slots=True)
 class Limits:
-    """By the names of queues; and which of them a get asks, by its place."""
+    """By the names of queues; and which of them gets ask."""
 
     by_queue: OrderedDict[str, Bounded] = field(default_factory=OrderedDict)
-    asked: dict[Place, tuple[str, bool]] = field(default_factory=dict)
+    asked: OpenGets = field(default_factory=OpenGets)
     purged: dict[Place, list[str]] = field(default_factory=dict)
     """What a channel has asked to be emptied."""
     deleted: set[str] = field(default_factory=set)

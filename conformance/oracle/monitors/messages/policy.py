@@ -255,6 +255,7 @@ def rearranged(fact: Passed, notes: Notes) -> None:
 def asked(fact: Passed, notes: Notes) -> None:
     """Who asks while publishes are under way learns nothing for certain."""
     event, policed = fact.event, notes.memory(PolicedQueues)
+    policed.asked.ask(fact)
     entry = policed.by_queue.get(event.queue or "")
     if entry is None:
         return
@@ -262,21 +263,20 @@ def asked(fact: Passed, notes: Notes) -> None:
     entry.spoiled = entry.spoiled or event.connection != entry.connection
     calm = fact.topology.policies.settled(event.time_ns)
     entry.unsure = entry.unsure or entry.asking > 1 or bool(entry.pending) or not calm
-    policed.asked[event.connection, event.channel] = event.queue or "", event.has("no_ack")
 
 
 @follows("basic.get-ok", "basic.get-empty", rules=ALL)
 def answered(fact: Passed, notes: Notes) -> None:
     """One more is known; or all are, and can be compared with what must be there."""
     event, policed = fact.event, notes.memory(PolicedQueues)
-    name, no_ack = policed.asked.pop((event.connection, event.channel), ("", True))
-    entry = policed.by_queue.get(name)
+    get = policed.asked.answered(fact)
+    entry = policed.by_queue.get(get.queue)
     if entry is None:
         return
     entry.asking -= 1
     if event.method == "basic.get-ok":
         entry.taken.append(event.message or "")
-        if not no_ack:
+        if not get.no_ack:
             entry.held.add(event.channel)
         return
     if not (entry.unsure or entry.spoiled) and entry.came:

@@ -16,6 +16,7 @@ from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model.connections.channels import OPEN, ChannelLife
 from conformance.oracle.model.facts import Confirmed, Passed, Policed
 from conformance.oracle.monitors.fate import LOSING
+from conformance.oracle.monitors.gets import OpenGets
 from conformance.oracle.monitors.messages.deadletters.deaths import (
     EXCHANGE,
     KEY,
@@ -36,6 +37,7 @@ TYPE = "x-queue-type"
 SLACK = 100 * MILLISECOND
 """What clocks may differ by."""
 MESSAGES = 256
+REROUTES = "queue.bind", "queue.unbind", "exchange.bind", "exchange.unbind", "exchange.delete"
 NOWHERE = "", ""
 """The address of what is dropped when it dies."""
 Place = tuple[str, int]
@@ -70,7 +72,7 @@ class UnderRule:
     """The latest, by message; what is being asked, since when; and queues that others than gets empty."""
 
     by_message: OrderedDict[str, Ruled | None] = field(default_factory=OrderedDict)
-    asked: dict[Place, tuple[str, int]] = field(default_factory=dict)
+    asked: OpenGets = field(default_factory=OpenGets)
     shared: OrderedDict[str, None] = field(default_factory=OrderedDict)
 
 
@@ -187,11 +189,11 @@ def taken(fact: Passed, notes: Notes) -> None:
             found.died_ns = fact.event.time_ns
 
 
-@follows("basic.consume", "queue.purge", "queue.delete", "queue.bind", "queue.unbind", "exchange.delete")
+@follows("basic.consume", "queue.purge", "queue.delete", *REROUTES)
 def disturbed(fact: Passed, notes: Notes) -> None:
     """Others may take what comes into this queue; or what is under way goes elsewhere."""
     event, memory = fact.event, notes.memory(UnderRule)
-    if event.method in ("queue.bind", "queue.unbind", "exchange.delete"):
+    if event.method in REROUTES:
         for message, found in memory.by_message.items():
             strays = found is not None and found.life is None and found.address is None
             memory.by_message[message] = None if strays else found
@@ -212,16 +214,15 @@ def delivered(fact: Passed, notes: Notes) -> None:
 @follows("basic.get")
 def asked(fact: Passed, notes: Notes) -> None:
     """When was it sent?"""
-    event, memory = fact.event, notes.memory(UnderRule)
-    if memory.by_message:
-        memory.asked[event.connection, event.channel] = event.queue or "", event.time_ns
+    notes.memory(UnderRule).asked.ask(fact)
 
 
 @follows("basic.get-ok", rules=(LIVES, SMALLER, OPERATOR, DEAD, ALTERNATE, FIRST))
 def came(fact: Passed, notes: Notes) -> None:
     """It is seen in a queue: rightly?"""
     event, memory = fact.event, notes.memory(UnderRule)
-    queue, since = memory.asked.pop((event.connection, event.channel), ("", 0))
+    get = memory.asked.answered(fact)
+    queue, since = get.queue, get.ns
     found = memory.by_message.get(event.message or "")
     if found is None:
         return
@@ -276,9 +277,9 @@ def _buried(event: Event, found: Ruled, notes: Notes) -> None:
 def not_there(fact: Passed, notes: Notes) -> None:
     """The queue is empty: has all expired that must have, and has nothing come that must have?"""
     event, memory = fact.event, notes.memory(UnderRule)
-    queue, since = memory.asked.pop((event.connection, event.channel), ("", 0))
-    asked_too = any(name == queue for name, _ in memory.asked.values())
-    if not queue or asked_too or queue in memory.shared or "" in memory.shared:
+    get = memory.asked.answered(fact)
+    queue, since = get.queue, get.ns
+    if not queue or memory.asked.asks(queue) or queue in memory.shared or "" in memory.shared:
         return
     for message, found in memory.by_message.items():
         if found is None or found.arrived or found.connection != event.connection:

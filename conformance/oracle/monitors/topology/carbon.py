@@ -238,7 +238,9 @@ def never_came(fact: FoundEmpty, notes: Notes) -> None:
 
 
 def _untouched(queue: Queue, letter: Letter, fact: FoundEmpty) -> bool:
-    """Can nobody else have taken it?"""
+    """Can nobody else have taken it, be it unseen?"""
     if queue.losers or queue.purged > letter.sent or queue.deleted or not 0 < queue.declared < letter.sent:
+        return False
+    if queue.others(letter.sent, fact.receiver) or queue.lost_until > letter.sent:
         return False
     return letter.sent < fact.since and all(one is fact.receiver for one in queue.receivers)

@@ -106,8 +106,7 @@ def free(asked: Asked) -> bool:
     event, stock = asked.event, asked.stock
     if not (event.has("if_unused") or event.has("if_empty")) or stock is None or asked.queue_there() is not True:
         return False
-    unused = not event.has("if_unused") or stock.consumed() is False
-    return unused and (not event.has("if_empty") or stock.filled() is False)
+    return (not event.has("if_unused") or stock.unused()) and (not event.has("if_empty") or stock.bare())
 
 
 @grants(UNBOUND, "exchange.delete")

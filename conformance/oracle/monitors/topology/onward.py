@@ -167,8 +167,10 @@ def never_came(fact: FoundEmpty, notes: Notes) -> None:
 
 
 def _untouched(fact: FoundEmpty, leaving: Leaving) -> bool:
-    """Can nobody else have taken it?"""
+    """Can nobody else have taken it, be it unseen?"""
     queue = fact.queue
     if queue.losers or queue.deleted or queue.purged > leaving.rejected or queue.purging:
+        return False
+    if queue.others(leaving.rejected, fact.receiver) or queue.lost_until > leaving.rejected:
         return False
     return 0 < queue.declared < leaving.rejected and all(one is fact.receiver for one in queue.receivers)

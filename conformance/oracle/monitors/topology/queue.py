@@ -43,6 +43,8 @@ COMPARED = (
     "x-dead-letter-exchange",
     "x-dead-letter-routing-key",
 )
+UNNAMED = (405,)
+"""The text asks for a channel exception, and names no code: 406 is that of the guide."""
 LIMITS = ("x-max-length", "x-message-ttl", "x-expires")
 LINE_BREAKS = frozenset("\r\n")
 """RabbitMQ takes them out of names."""
@@ -118,7 +120,7 @@ def other_owner(asked: Asked) -> bool | None:
     return _differs(asked, other)
 
 
-@refuses(OTHER_FLAGS, DECLARE, code=406, what="a declaration with other flags")
+@refuses(OTHER_FLAGS, DECLARE, code=406, also=UNNAMED, what="a declaration with other flags")
 def other_flags(asked: Asked) -> bool | None:
     """Is it durable where the client says otherwise? Another exclusive is another flag, too."""
 
@@ -136,7 +138,7 @@ def other_end(asked: Asked) -> bool | None:
     return _differs(asked, lambda queue: queue.auto_delete != asked.event.has("auto_delete"))
 
 
-@refuses(OTHER_ARGUMENTS, DECLARE, code=406, what="a declaration with other arguments")
+@refuses(OTHER_ARGUMENTS, DECLARE, code=406, also=UNNAMED, what="a declaration with other arguments")
 def other_arguments(asked: Asked) -> bool | None:
     """Does one that says what becomes of messages differ, or one about which nothing is known?"""
     given = _given(asked)

@@ -82,7 +82,8 @@ def _absent(fact: FoundEmpty, message: str, tracked: TrackedMessage, lettering: 
         notes.exercise(SETTLED)
         return
     if lettering.by_copy(tracked, name):
-        if 0 < tracked.died_ns < asked - PROMPT and final.number(TTL) is None:
+        died = 0 < tracked.died_ns < asked - PROMPT and final.number(TTL) is None
+        if died and too_late(asked, tracked.died_ns, DEAD_LETTERS, notes):
             tracked.over = True
             allowed = f"{message} in {name}, by a key in CC"
             notes.find(COPIES, fact.event, allowed, "the queue is empty", tracked.sent, unless=LOSING)

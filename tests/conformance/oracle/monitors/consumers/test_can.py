@@ -281,3 +281,17 @@ def test_a_free_tag_is_refused(play, words: str, broken: list[str]) -> None:
     """The broker complains of a tag that nobody has; of anything else it may complain."""
     assert play(KEEN + Q + f"1 > consume q c11 \n 0 < kicked 530 60 20 {words}").broken == broken
     assert play(KEEN + Q + CANCEL + f"1 > consume q c1 \n 0 < kicked 530 60 20 {words}").broken == ["CAN-013"]
+
+
+@pytest.mark.parametrize(
+    ("tag", "text", "found"),
+    [
+        ("c1", "NOT_ALLOWED - consumerTag c1 is taken", ["CAN-018"]),
+        ("c1", "NOT_ALLOWED - no advantage of the stage", []),
+        ("amq.mine", "NOT_ALLOWED - this tag is reserved", []),
+    ],
+)
+def test_a_complaint_of_a_free_tag(play, tag: str, text: str, found: list[str]) -> None:
+    """CAN-018: where it is of the tag, and of no other thing about it than that it is in use."""
+    start = f"@queue q \n @open 1 \n 1 > consume q {tag} \n"
+    assert play(start + f"0 < kicked 530 60 20 {text}").broken == found

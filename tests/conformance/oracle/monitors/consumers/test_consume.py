@@ -12,9 +12,11 @@ GONE = "@queue q \n 90 > delete q \n 90 < delete-ok \n @open 1 \n 1 > consume q 
 CHOSEN = "@queue q \n @open 1 \n 1 > consume q \n 1 < consume-ok amq.1 \n 1 > consume q \n"
 CROWD = "@queue q \n" + " \n".join(f"@consume 1 q c{number}" for number in range(15)) + " \n 1 > consume q c15 \n"
 SAME = "@queue q \n @consume 1 q c1 \n @open 2 \n 2 > consume q c1 \n"
-ENDED = "@queue q \n @consume 1 q c1 exclusive \n @close 1 \n @open 2 \n 2 > consume q c2 exclusive \n"
+LEFT, LATER = "@queue q \n @consume 1 q c1 exclusive \n @close 1 \n", "- wait 3 \n"
+MINE = "@open 2 \n 2 > consume q c2 exclusive \n"
+ENDED = LEFT + LATER + MINE
 FAILED = "@queue q \n @consume 1 q c1 exclusive \n 1 > ack 99 \n 1 < closed 406 60 80 unknown \n 1 > closed-ok \n"
-AFTER_FAILURE = FAILED + "@open 1 \n @open 2 \n 2 > consume q c2 exclusive \n"
+AFTER_FAILURE = FAILED + "@open 1 \n" + LATER + MINE
 REFUSED = "2 < closed 403 60 20 ACCESS_REFUSED"
 CANCELLED = "@queue q \n @consume 1 q c1 \n 1 > cancel c1 \n"
 SOUND = {
@@ -37,10 +39,15 @@ BROKEN = [
     ("CONSUME-005", CROWD + "1 < closed 403 60 20 too many"),
     ("CONSUME-006", ENDED + REFUSED),
     ("CONSUME-006", AFTER_FAILURE + REFUSED),
+    ("CONSUME-006", LEFT + MINE + REFUSED + " \n 2 > closed-ok \n - wait 2 \n" + MINE + REFUSED),
     ("CONSUME-007", "@queue q \n @open 1 \n 1 > consume q c1 \n 1 < consume-ok C1"),
     ("CONSUME-007", CANCELLED + "1 < cancel-ok C1"),
 ]
 LAWFUL = {
+    "its queue has not heard yet that it has ended": LEFT + MINE + REFUSED,
+    "nor that its channel has failed": FAILED + "@open 1 \n" + MINE + REFUSED,
+    "nor that it was cancelled, and its channel is used again": FAILED
+    + "@open 1 \n 1 > consume q c2 exclusive \n 1 < closed 403 60 20 ACCESS_REFUSED",
     "the other may be cancelled already": "@queue q \n @consume 1 q c1 exclusive \n 1 > cancel c1 \n @open 2 \n"
     "2 > consume q c2 exclusive \n 2 < consume-ok c2 \n 1 < cancel-ok c1",
     "or may not be": "@queue q \n @consume 1 q c1 exclusive \n 1 > cancel c1 \n @open 2 \n 2 > consume q c2 \n "

@@ -232,6 +232,17 @@ def test_an_internal_error_over_nothing_is_accused_wherever_it_comes(play, close
     assert play("@queue q \n @open 1 \n" + close.replace("541", "320")).broken == []
 
 
+HELD = "@queue q quorum \n @stock q m1 m2 \n @consume 1 q c1 \n 1 < deliver c1 1 m1 q \n {} 1 > ack 1 \n"
+AGAIN = "1 > cancel c1 \n 1 < cancel-ok c1 \n 1 > consume q c1 \n 1 < consume-ok c1 \n"
+
+
+def test_an_internal_error_beside_a_namesake_is_none_of_its_settlement(play) -> None:
+    """ACK-013: what the ack makes room for goes to a consumer under the tag of the old one, and 3.10 fails at that."""
+    kicked = "0 < kicked 541 0 0 INTERNAL_ERROR"
+    assert play(HELD.format(AGAIN) + kicked).broken == ["ERR-012"]
+    assert play(HELD.format("") + kicked).broken == ["ACK-013"]
+
+
 PURGES = "@queue q \n @open 1 \n 1 > purge q \n "
 WITHOUT_A_WORD = "- end c fin"
 
@@ -291,6 +302,13 @@ def test_what_is_discarded_costs_no_connection(play) -> None:
     assert "ERR-006" not in play(BAD + REFUSED + late + "@open 7 \n 7 > cancel c2 \n" + lost).broken
 
 
+@pytest.mark.parametrize("closes", [REFUSED, REFUSED + "1 < close-ok \n", REFUSED + "1 > closed-ok \n"])
+def test_what_a_client_sends_behind_its_own_close_is_its_mistake(play, closes: str) -> None:
+    """ERR-006: it may cost the connection, although the broker has closed the channel, too."""
+    behind = BAD + "1 > close \n 1 > publish q m1 \n" + closes
+    assert play(behind + "0 < kicked 504 60 40 CHANNEL_ERROR").broken == []
+
+
 def test_a_channel_is_closed_once(play) -> None:
     """ERR-006: not for each mistake, and not again behind the first; closes that cross are another matter."""
     assert play(BAD + "1 > ack 9 \n" + REFUSED + REFUSED).broken == ["ERR-006"]
@@ -307,4 +325,6 @@ def test_something_of_the_former_life_is_under_way(play) -> None:
         BAD + REFUSED + "1 > closed-ok \n @open 1 \n 1 > exchange z fan-out \n 0 < kicked 503 40 10 COMMAND_INVALID"
     )
     assert "ERR-007" not in play(unknown).broken
+    odd = BAD + REFUSED + "1 > closed-ok \n @open 1 \n 1 > declare r x-odd=1 \n 0 < kicked 501 50 10 FRAME_ERROR"
+    assert play(odd).broken == [], "it may not understand an argument"
     assert "ERR-007" not in play("@queue q \n @open 1 \n 1 > get q \n 0 < kicked 505 60 70 UNEXPECTED_FRAME").broken

@@ -86,3 +86,10 @@ LAWFUL = {
     "a quorum queue": BOTH.replace("classic", "quorum") + "@stock q m1 \n" + to(2, 1, "m1") + "@barrier 1",
     "equals without a priority": QUEUE + consumer(1, None) + LOW + ALL + ALONE + "@barrier 2",
 }
+
+
+def test_a_slot_that_is_lost_is_another_matter(play) -> None:
+    """QOS-012: who never gives back a slot takes the higher one for full."""
+    said = play(REFILLED + "@stock q m4 \n" + to(2, 1, "m4") + "@barrier 1").judge.judgement.findings
+    assert [(one.rule, "QOS-012" in one.unless or "QOS-013" in one.unless) for one in said] == [("CPRIO-001", True)]
+    assert all(not one.unless for one in play(BROKEN[0][1]).judge.judgement.findings)

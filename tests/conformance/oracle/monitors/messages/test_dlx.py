@@ -233,6 +233,12 @@ BROKEN = [
 LAWFUL = {
     "it goes by a key in CC": KEYS + ASK + f"3 < get-ok 1 m1 q exchange=x {dead(BOTH_KEYS, CC=CC)}",
     "it may still be on its way there": KEYS + ASK + EMPTY,
+    "it may be so for a while": KEYS + "- wait 3 \n" + ASK + EMPTY,
+    "a get may have had it unseen where exchanges lead": ONWARD
+    + LATER
+    + "@open 4 \n 4 > get e \n 4 > close \n 4 < close-ok \n"
+    + ASK_E
+    + EMPTY,
     "another key takes the place of those in CC": RENAMED + LATER + ASK + EMPTY,
     "it has lived in two queues": LASTING.format(3.1) + AGED,
     "clocks differ by a moment": LASTING.format(2.99) + AGED,

@@ -27,6 +27,13 @@ def got(*messages: str, first: int = 1) -> str:
 
 
 SAID = "@queue q {} \n 90 > declare q passive \n"
+CROWDED_BY_COUNT = f"@queue q classic {COUNT} \n @open 1 \n @stock q m1 m2 m3 \n"
+LETTERS = "@queue d classic x-dead-letter-exchange= x-dead-letter-routing-key=q \n @stock d m1 m2 m3 \n"
+CROWDED_BY_LETTERS = (
+    f"@queue q classic {COUNT} \n @open 1 \n" + LETTERS + "@hold 2 d m1 m2 m3 \n 2 > nack 3 multiple \n"
+)
+TOO_MANY = "90 > declare q passive \n 90 < declare-ok q 3 \n"
+CROWDED_BY_COUNT, CROWDED_BY_LETTERS = CROWDED_BY_COUNT + TOO_MANY, CROWDED_BY_LETTERS + "@barrier 2 \n" + TOO_MANY
 AGAIN = f"90 > declare q x-queue-type=classic {COUNT} \n 90 < declare-ok q 2 \n"
 KEPT = filled(COUNT, 1) + "2 > get q \n 2 < get-ok 1 m1 q \n" + "8 > publish q m2 \n 8 < ack 2 \n"
 CROWDED = KEPT + "8 > publish q m3 \n 8 < ack 3 \n"
@@ -120,7 +127,8 @@ BROKEN = [
     ("LEN-001", filled(COUNT, 3) + got("m1", "m2", "m3")),
     ("LEN-001", EMPTIED + got("m5", "m6", "m7", first=5)),
     ("LEN-001", filled(COUNT, 2) + AGAIN + "8 > publish q m3 \n 8 < ack 3 \n" + got("m1", "m2", "m3")),
-    ("LEN-001", SAID.format(f"classic {COUNT}") + "90 < declare-ok q 3"),
+    ("LEN-001", CROWDED_BY_COUNT + got("m1", "m2", "m3")),
+    ("LEN-001", CROWDED_BY_LETTERS + got("m1", "m2", "m3")),
     ("LEN-003", PURGED + got("m7")),
     ("LEN-002", filled(BURIES, 3) + got("m1", "m2")),
     ("LEN-010", OCTETS_RANKED + got(of("m2", 5), of("m3", 3))),
@@ -151,6 +159,13 @@ BROKEN = [
 DEAD = "@queue d classic x-dead-letter-exchange= x-dead-letter-routing-key=q \n"
 LAWFUL = {
     "it says that it is full": SAID.format(f"classic {COUNT}") + "90 < declare-ok q 2",
+    "it says more than there are": CROWDED_BY_COUNT + got("m2", "m3"),
+    "it counts what a client holds": BACK + TOO_MANY,
+    "it has not counted yet what it has dropped": filled(COUNT, 3) + TOO_MANY + got("m2", "m3"),
+    "they come while others are taken": f"@queue q classic {COUNT} \n @open 1 \n @open 3 \n 3 > publish q m1 \n"
+    + "3 > publish q m2 \n 3 > publish q m3 \n"
+    + TOO_MANY
+    + got("m1", "m2", "m3"),
     "a queue that refuses is given back more than it has room for": SAID.format(f"classic {REFUSES}")
     + "90 < declare-ok q 3",
     "a quorum queue drops its oldest in time": SAID.format(f"quorum {COUNT}") + "90 < declare-ok q 3",

@@ -78,7 +78,26 @@ BROKEN = [
     ),
     ("TTL-012", LEASE + "@consume 3 q c1 \n" + LATE + PASSIVE + GONE),
 ]
+ANEW = "d:1 > open \n d:1 < open-ok \n d:1 > declare q passive \n"
+NOBODY = "d:1 < closed 404 50 10 NOT_FOUND"
 LAWFUL = {
+    "the broker was killed, and is another one since": LEASE + "- killed \n - end c fin \n" + ANEW + NOBODY,
+    "its only user came when its time was over": LEASE
+    + "@open 3 \n 3 > consume q c1 \n - wait 2 \n 3 < consume-ok c1 \n"
+    + PASSIVE
+    + GONE,
+    "its last use was answered when its time was over": LEASE
+    + "- wait 0.5 \n 2 > get q \n - wait 0.6 \n 2 < get-empty \n"
+    + PASSIVE
+    + GONE,
+    "its consumer is cancelled before its time is over": "0 < start notify \n 0 > start-ok notify \n"
+    + LEASE.replace("classic", "quorum")
+    + "@consume 3 q c1 \n 3 < cancel c1 no_wait",
+    "who asks for two queues at once uses both": LEASE.replace("1000", "60000")
+    + "@queue r classic x-expires=60000 \n - wait 59 \n 2 > get q \n 2 > get r \n 2 < get-empty \n 2 < get-empty \n"
+    + "- wait 63 \n"
+    + PASSIVE
+    + "2 < declare-ok q",
     "it may be on its way to who waits": ZERO + "- wait 5 \n @open 3 \n 3 > get q \n 3 < get-empty",
     "who waited has left": ZERO + "@close 2 \n - wait 11 \n @open 3 \n 3 > get q \n 3 < get-empty",
     "its consumer is elsewhere, and is lost": LEASE + ELSEWHERE + "- end d aborted \n - wait 62 \n" + PASSIVE + GONE,

@@ -81,6 +81,9 @@ LAWFUL = {
     + comes(2, "q2").rstrip()
     + " redelivered",
     "it is not confirmed yet": BOTH + SENT.replace("1 < ack 1 \n", "") + EMPTY,
+    "a get may have had it unseen": BOTH
+    + SENT.replace("2 > get", "@open 3 \n 3 > get q2 \n 3 > close \n 3 < close-ok \n 2 > get")
+    + EMPTY,
     "somebody else has taken it": BOTH + "@consume 3 q2 c1 no_ack \n" + SENT + EMPTY,
     "the queue was purged": BOTH + SENT.replace("2 > get", "90 > purge q2 \n 90 < purge-ok \n 2 > get") + EMPTY,
     "the queue is short": "@queue q \n @queue q2 classic x-max-length=1 \n @confirming 1 \n @open 2 \n" + SENT + EMPTY,

@@ -28,7 +28,11 @@ def exchanges(count: int) -> str:
     return "@open 1 \n" + "".join(made) + missing + "1 > exchange y \n"
 
 
-LEFT = "@queue q \n @consume 2 q c1 \n 2 > cancel c1 \n 2 < cancel-ok c1 \n @open 1 \n 1 > delete q if_unused \n"
+JUST, LATER = "@queue q \n @consume 2 q c1 \n 2 > cancel c1 \n 2 < cancel-ok c1 \n", "- wait 3 \n"
+UNUSED, EMPTY = "@open 1 \n 1 > delete q if_unused \n", "@open 1 \n 1 > delete q if_empty \n"
+LEFT = JUST + LATER + UNUSED
+TAKEN = "@queue q \n @stock q m1 \n @hold 2 q m1 \n"
+ACKED = TAKEN + "2 > ack 1 \n @barrier 2 \n"
 EMPTIED = "@queue q \n @stock q m1 \n @drain q m1 \n @open 1 \n 1 > delete q if_empty \n"
 UNBOUND = "@queue q \n @exchange x q \n @open 1 \n 1 > unbind q x \n 1 < unbind-ok \n 1 > unexchange x if_unused \n"
 ABSENT = "@open 2 \n 2 > unexchange y \n 2 < unexchange-ok \n 2 > unexchange x \n 2 < unexchange-ok \n @open 1 \n"
@@ -55,6 +59,7 @@ BROKEN = [
     ("QUEUE-029", queues(200) + UNEQUAL),
     ("QUEUE-030", LEFT + IN_USE),
     ("QUEUE-030", EMPTIED + IN_USE),
+    ("QUEUE-030", ACKED + LATER + EMPTY + IN_USE),
     ("QUEUE-033", chosen("x-single-active-consumer=false") + UNEQUAL),
     ("QUEUE-034", MANY + "- deadline replies"),
     ("QUEUE-036", chosen("x-max-length-bytes=1099511627776") + UNEQUAL),
@@ -66,6 +71,9 @@ BROKEN = [
 ]
 NO_ROOM = "1 < closed 403 50 10 ACCESS_REFUSED"
 LAWFUL = {
+    "a queue that has not heard yet that nobody consumes": JUST + UNUSED + IN_USE,
+    "a queue that has its messages until they are settled": TAKEN + LATER + EMPTY + IN_USE,
+    "a queue that has not heard yet of a settlement": ACKED + EMPTY + IN_USE,
     "an operator has set a limit": queues(200) + "1 < closed 406 50 10 queue limit in vhost / (200) is reached",
     "no room for another queue": chosen("x-expires=0") + NO_ROOM,
     "no room for another one that the broker names": "@open 1 \n 1 > declare \n 1 < declare-ok given \n"

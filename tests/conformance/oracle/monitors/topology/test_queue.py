@@ -97,6 +97,15 @@ BROKEN = [
     ("QUEUE-021", WAITING + NOT_FOUND),
 ]
 LAWFUL = {
+    "another durability is refused by a code that no text names": Q + "1 > declare q \n" + LOCKED,
+    "and so are other arguments": LIMIT + "1 > declare q x-max-length=8 \n" + LOCKED,
+    "a consumer of a channel that is paused": "@queue q \n @consume 1 q c1 \n 1 > flow pause \n 1 < flow-ok paused \n"
+    + COUNT
+    + "consumers=0",
+    "of single active consumers one is active": "@queue q classic x-single-active-consumer=true \n @consume 1 q c1 \n"
+    + "@consume 3 q c2 \n"
+    + COUNT
+    + "consumers=1",
     "a consumer has only just left": CONSUMED + "d:0 > bye \n d:0 < bye-ok \n" + COUNT + "consumers=2",
     "nobody knows when a lost client is missed": CONSUMED + "- end d aborted \n - wait 3 \n" + COUNT + "consumers=2",
     "what is on its way when a queue is purged": STOCKED + "@open 2 \n 2 > get q \n" + PURGED + "2 < get-ok 1 m1 q",
