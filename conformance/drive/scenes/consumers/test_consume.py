@@ -6,11 +6,7 @@ import pytest
 
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
-<<<<<<< HEAD
-from conformance.drive.scenes.props import BAD_TAG, confirming, reopen, restock, stocked
-=======
-from conformance.drive.scenes.props import BAD_TAG, patiently, restock, stocked
->>>>>>> main
+from conformance.drive.scenes.props import BAD_TAG, confirming, patiently, reopen, restock, stocked
 from conformance.drive.scenes.topology.test_queue import elsewhere, leave
 from conformance.drive.stage import Stage
 
@@ -128,7 +124,6 @@ def test_an_exclusive_consumer_ends(stage: Stage, how: str) -> None:
     stage.quiesce()
 
 
-<<<<<<< HEAD
 def _is_refused(stage: Stage) -> None:
     queue, present, channel = stage.queue(), stage.channel(), stage.channel()
     present.consume(queue)
@@ -140,7 +135,8 @@ def _is_refused(stage: Stage) -> None:
         reopen(stage, channel)
     channel.consume(queue)
     stage.quiesce()
-=======
+
+
 def _in_turn(stage: Stage, queue: str, *, exclusive: bool, apart: bool) -> tuple[Channel, str]:
     """A consumer on a channel of its own. Where it is refused, the queue may not know yet that the last one has ended:
     then there is another one a while later."""
@@ -153,7 +149,6 @@ def _in_turn(stage: Stage, queue: str, *, exclusive: bool, apart: bool) -> tuple
 
     patiently(stage, once)
     return tried[-1]
->>>>>>> main
 
 
 @rule("CONSUME-007", queue_types=("classic",))
