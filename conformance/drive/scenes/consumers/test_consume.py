@@ -131,10 +131,15 @@ def _is_refused(stage: Stage) -> None:
     channel.consume(queue, exclusive=True)
     stage.quiesce()
     present.close()
-    if channel.state != "open":
-        reopen(stage, channel)
-    channel.consume(queue)
     stage.quiesce()
+
+    def once() -> None:
+        if channel.state != "open":
+            reopen(stage, channel)
+        channel.consume(queue)
+        stage.quiesce()
+
+    patiently(stage, once)
 
 
 def _in_turn(stage: Stage, queue: str, *, exclusive: bool, apart: bool) -> tuple[Channel, str]:
