@@ -339,3 +339,21 @@ def test_a_method_that_nobody_ever_answers_is_no_harm_of_a_mistake(play: Play) -
     assert [(one.rule, one.unless) for one in harmed] == [("ERR-004", ("ERR-014",))]
     alone = [one for one in play(UNANSWERED.format("")).judge.judgement.findings if one.certain]
     assert [(one.rule, one.unless) for one in alone] == [("ERR-014", ())]
+
+
+TWICE = """
+    @queue q
+    @queue r
+    @exchange x q r
+    @confirming 1
+    1 > publish any m1 exchange=x
+    1 < ack 1
+    1 < ack 1
+"""
+
+
+def test_who_confirms_everything_twice_says_nothing_of_queues(play: Play) -> None:
+    """CNF-010: one confirm for each of two queues, or CNF-004: two confirms for any publish."""
+    (found,) = play(TWICE).judge.judgement.findings
+    assert (found.rule, found.unless) == ("CNF-010", ("CNF-004",))
+    assert play(TWICE.replace("@exchange x q r", "@exchange x q")).broken == ["CNF-004"]
