@@ -11,8 +11,8 @@ from conformance.oracle.monitors.notes import Notes
 
 SECOND = 1_000_000_000
 DEAD_LETTERS, DROPPED, LAPSED, LEFT = 10 * SECOND, 10 * SECOND, 60 * SECOND, 2 * SECOND
-"""After so long dead letters have arrived, expired messages are no longer counted, queues that nobody uses are gone, and
-queues know that a consumer has left. The guide gives no guarantee how promptly a queue goes."""
+"""After so long dead letters have arrived, expired messages are no longer counted, queues that nobody uses are gone,
+and queues know that a consumer has left. The guide gives no guarantee how promptly a queue goes."""
 
 
 def too_late(asked: int, due: int, most: int, notes: Notes) -> bool:

@@ -62,8 +62,8 @@ def test_unused_and_empty_queues_are_deleted(stage: Stage) -> None:
     channel.purge(purged)
     stage.quiesce()
     for holder in (channel, elsewhere(stage)):
-        for tag in stage.fetch(holder, acked):
-            holder.ack(tag)
+        for one in stage.fetch(holder, acked):
+            holder.ack(one)
     stage.quiesce()
     wait(stage, GONE)
     for queue in (fresh, left, taken, purged, acked):

@@ -12,7 +12,8 @@ HISTORIES = {
     "a name is chosen again": "@open 90 \n 90 > declare \n 90 < declare-ok amq.gen-1 \n"
     + KILLED
     + "d:1 > declare \n d:1 < declare-ok amq.gen-1",
-    "a copy is lost": f"@queue q durable \n @queue r durable \n @confirming 1 \n 1 > publish q m1 {COPY} \n 1 < ack 1 \n"
+    "a copy is lost": "@queue q durable \n @queue r durable \n @confirming 1 \n"
+    + f"1 > publish q m1 {COPY} \n 1 < ack 1 \n"
     + KILLED
     + "d:1 > get r no_ack \n d:1 < get-empty",
 }
