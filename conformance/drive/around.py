@@ -265,6 +265,12 @@ class Around:
         self.admin.make_vhost(name, stage.target.user)
         return name
 
+    def delete_vhost(self, name: str) -> None:
+        """One of this history is no more."""
+        assert self.admin is not None
+        self.admin.remove_vhost(name)
+        self._vhosts.remove(name)
+
     def delete_user(self, stage: Stage, user: str) -> None:
         """The user is no more."""
         assert self.admin is not None

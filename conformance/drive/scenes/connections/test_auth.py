@@ -108,7 +108,8 @@ def test_deleting_a_queue(stage: Stage) -> None:
 
 @rule("AUTH-003", queue_types=CLASSIC)
 def test_dead_letter_exchanges(stage: Stage) -> None:
-    """The user may not write the exchange; then it may not read the queue."""
+    """The user may not write the exchange; then it may not read the queue. Whoever may write that one may not write the
+    default exchange."""
     stage.require(DEAD_LETTERS)
     exchange, blind, free = stage.exchange(), deleted(stage), deleted(stage)
     for may in (
@@ -118,7 +119,7 @@ def test_dead_letter_exchanges(stage: Stage) -> None:
     ):
         channel = clerk(stage, may)
         queue = free if may["configure"] != ".*" else blind
-        attempt(stage, channel, declare(stage, channel, queue, **{DEAD_LETTERS: exchange}))
+        attempt(stage, channel, *(declare(stage, channel, queue, **{DEAD_LETTERS: heir}) for heir in ("", exchange)))
 
 
 @rule("AUTH-004", queue_types=CLASSIC)
@@ -217,11 +218,13 @@ def test_getting(stage: Stage) -> None:
 
 @rule("AUTH-012")
 def test_consuming(stage: Stage) -> None:
-    """From a queue with messages that the user may configure and write, after another one that it may read."""
+    """From a queue with messages that the user may configure and write, after another one that it may read; with an
+    answer and without."""
     queue, own = stocked(stage, 2), stage.queue()
     channel = clerk(stage, {**EVERYTHING, "read": exactly(own)})
     for one in (own, queue):
         attempt(stage, channel, m.BasicConsume(channel.number, queue=one, consumer_tag=f"of {one}"))
+    attempt(stage, channel, m.BasicConsume(channel.number, queue=queue, consumer_tag="quiet", no_wait=True))
     attempt(stage, channel, *last(channel, queue, m.BasicConsume(channel.number, consumer_tag="of the last")))
     stage.fetch(stage.channel(), queue, 2)
 
@@ -272,11 +275,14 @@ def test_empty_patterns(stage: Stage) -> None:
 
 @rule("AUTH-016", queue_types=CLASSIC)
 def test_patterns_fit_parts_of_names(stage: Stage) -> None:
-    """The beginning of a name, its end, and what lies between."""
+    """The beginning of a name, its end, and what lies between. In capitals it is another name."""
     queue = stage.queue()
     for part in ("^" + queue[:-2], queue[2:] + "$", queue[2:-2]):
         channel = clerk(stage, {**EVERYTHING, "configure": part.replace(".", "[.]")})
         attempt(stage, channel, declare(stage, channel, queue))
+    new = deleted(stage)
+    channel = clerk(stage, {**EVERYTHING, "configure": exactly(new.upper())})
+    attempt(stage, channel, declare(stage, channel, new))
 
 
 @rule("AUTH-017", queue_types=CLASSIC)
@@ -334,11 +340,16 @@ def of_topics(stage: Stage, exchange: str, write: str, read: str) -> Channel:
 
 @rule("AUTH-021", queue_types=CLASSIC)
 def test_routing_keys_of_publishes(stage: Stage) -> None:
-    """Keys that may be written, that may only be read, and that may not be used."""
+    """Keys that may be written, that may only be read, and that may not be used; two of them in a transaction."""
     stage.require("topic exchange", "topic permissions")
     queue = stage.queue()
     exchange = stage.exchange(queue, kind="topic", key="#")
-    publish(stage, of_topics(stage, exchange, r"^w\.", r"^r\."), exchange, "w.a", "r.a", "a.w.a", "w.b")
+    channel = of_topics(stage, exchange, r"^w\.", r"^r\.")
+    publish(stage, channel, exchange, "w.a", "r.a", "a.w.a", "w.b")
+    if stage.offers("tx.select"):
+        channel.tx_select()
+        stage.quiesce()
+        publish(stage, channel, exchange, "w.a", "r.a")
 
 
 @rule("AUTH-031", queue_types=CLASSIC)
@@ -355,12 +366,15 @@ def test_keys_in_cc_and_bcc(stage: Stage) -> None:
 
 @rule("AUTH-022", queue_types=CLASSIC)
 def test_routing_keys_of_bindings(stage: Stage) -> None:
-    """Likewise."""
+    """Likewise, of a queue and of an exchange."""
     stage.require("topic exchange", "topic permissions")
-    queue, exchange = stage.queue(), stage.exchange(kind="topic")
+    queue, exchange, onward = stage.queue(), stage.exchange(kind="topic"), stage.exchange()
     channel = of_topics(stage, exchange, r"^w\.", r"^r\.")
+    n = channel.number
     for key in ("r.a", "w.a", "a.r.a"):
-        attempt(stage, channel, m.QueueBind(channel.number, queue=queue, exchange=exchange, routing_key=key))
+        attempt(stage, channel, m.QueueBind(n, queue=queue, exchange=exchange, routing_key=key))
+        if stage.offers("exchange.bind"):
+            attempt(stage, channel, m.ExchangeBind(n, destination=onward, source=exchange, routing_key=key))
 
 
 @rule("AUTH-023", queue_types=CLASSIC)

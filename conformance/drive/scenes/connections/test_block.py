@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from conformance.drive.channel import Channel
+from conformance.drive.doors import HEADER, dial, enter, log_in, say
 from conformance.drive.scenes.marks import QueueType, rule
-from conformance.drive.scenes.props import stocked
+from conformance.drive.scenes.props import confirming, stocked
 from conformance.drive.stage import Stage
 from conformance.oracle.model.connections.alarms import BLOCKED, ENOUGH
 
@@ -14,9 +15,11 @@ MOMENT = 0.2
 """Seconds between two publishes of one who waits to be told."""
 
 
-def publisher(stage: Stage, name: str = "publisher", *, asks: bool = True) -> Channel:
-    """A channel in confirm mode on a connection of its own, by a client that asks to be told, or does not."""
-    connection = stage.connect(name, {"publisher_confirms": True, **({"connection.blocked": True} if asks else {})})
+def publisher(stage: Stage, name: str = "publisher", *, asks: bool | None = True) -> Channel:
+    """A channel in confirm mode on a connection of its own, by a client that asks to be told, or does not, or says that
+    it does not."""
+    said = {} if asks is None else {"connection.blocked": asks}
+    connection = stage.connect(name, {"publisher_confirms": True, **said})
     channel = stage.channel(connection=connection)
     if stage.offers("confirm.select"):
         channel.confirm()
@@ -39,28 +42,34 @@ def press(stage: Stage, channel: Channel, queue: str) -> None:
     stage.quiesce()
 
 
-def shortage(stage: Stage, *, asks: bool = True, meanwhile: int = 0, queue: str = "", times: int = 1) -> None:
-    """A publisher is blocked; another one publishes as well; then the alarm is over, and both are answered."""
+def shortage(
+    stage: Stage, *, asks: tuple[bool | None, ...] = (True,), meanwhile: int = 0, queue: str = "", times: int = 1
+) -> None:
+    """A publisher is blocked; others publish as well, and another channel of it where it goes on; then the alarm is
+    over, and all are answered."""
     if stage.around.alarm is None:
         return
-    queue = queue or stage.queue()
-    channel, other = publisher(stage), publisher(stage, "other", asks=asks)
+    queue, channel = queue or stage.queue(), publisher(stage)
+    others = [publisher(stage, f"other{number}", asks=one) for number, one in enumerate(asks)]
+    if meanwhile:
+        others.append(confirming(stage, channel.connection))
     for _ in range(times):
         with stage.around.shortage(stage):
             press(stage, channel, queue)
             if meanwhile:
                 channel.publish(queue, meanwhile)
-            other.publish(queue)
+            for one in others:
+                one.publish(queue)
             stage.quiesce()
         stage.quiesce()
-        for one in (channel, other):
+        for one in (channel, *others):
             stage.barrier(one)
 
 
 @rule("BLOCK-001", queue_types=CLASSIC, last=True)
 def test_who_did_not_ask_is_not_told(stage: Stage) -> None:
-    """One publisher has asked, the other has not."""
-    shortage(stage, asks=False)
+    """One publisher has asked, one has not, and one has said that it does not."""
+    shortage(stage, asks=(None, False))
 
 
 @rule("BLOCK-002", queue_types=CLASSIC, last=True)
@@ -77,13 +86,13 @@ def test_a_publisher_is_told_and_when_it_is_over(stage: Stage) -> None:
 
 @rule("BLOCK-005", queue_types=CLASSIC, last=True)
 def test_publishes_are_kept(stage: Stage) -> None:
-    """Ten publishes while the client is blocked; and a method after them."""
+    """Ten publishes while the client is blocked, and one on another channel; and a method after them."""
     shortage(stage, meanwhile=10)
 
 
 @rule("BLOCK-006", queue_types=CLASSIC, last=True)
 def test_consumers_go_on(stage: Stage) -> None:
-    """A connection that has published nothing asks, and consumes what was there before."""
+    """A connection that has published nothing asks, and consumes what was there before. Another one begins."""
     if stage.around.alarm is None:
         return
     queue, channel = stocked(stage, 3), publisher(stage)
@@ -96,5 +105,10 @@ def test_consumers_go_on(stage: Stage) -> None:
         for tag in reader.unacked:
             reader.ack(tag)
         stage.barrier(reader)
+        link = dial(stage, "late")
+        say(stage, (link, HEADER))
+        log_in(stage, link)
+        if enter(stage, link):
+            stage.barrier(stage.channel(connection=link))
     stage.quiesce()
     stage.barrier(channel)

@@ -14,6 +14,7 @@ from conformance.drive.stage import NotOffered, Stage
 CLASSIC: tuple[QueueType, ...] = ("classic",)
 FEW = 3
 """Channels that a connection may have, where that is the matter."""
+ALIKE = 1, 257, 256, 255, 511
 
 
 def strike(stage: Stage, *vectors: Item) -> None:
@@ -47,12 +48,16 @@ def test_an_open_channel_is_opened(stage: Stage) -> None:
 
 @rule("CHAN-002", queue_types=CLASSIC)
 def test_numbers_in_any_order(stage: Stage) -> None:
-    """The highest first, and others downwards; all of them answer. The highest of all publishes and consumes, too."""
+    """The highest first, and others downwards; all of them answer. The highest of all publishes and consumes, too;
+    beside it are some whose numbers are alike in their last eight bits."""
     connection = stage.connect("few", channel_max=9)
     channels = [stage.channel(number, connection) for number in (9, 5, 2, 7)]
     for channel in channels:
         stage.barrier(channel)
     wide = stage.connect("many")
+    for number in ALIKE:
+        if number < wide.tuned.channel_max:
+            stage.barrier(stage.channel(number, wide))
     highest, queue = stage.channel(wide.tuned.channel_max, wide), stage.queue()
     with contextlib.suppress(NotOffered):
         highest.confirm()
@@ -88,15 +93,16 @@ def test_one_channel_too_many(stage: Stage) -> None:
 @rule("CHAN-005")
 def test_others_go_on(stage: Stage) -> None:
     """A channel below and one above are closed; one with a consumer is asked, in one write, and gets a message. The
-    others have consumers of the same tag."""
+    others have consumers of the same tag, with acknowledgements or without; then messages come for these, too."""
     queue, publisher = stage.queue(), confirming(stage)
     connection = stage.connect("beside")
     low, other, high = (stage.channel(number, connection) for number in (1, 2, 3))
     tag = other.consume(queue)
-    for one in (low, high):
-        one.consume(stage.queue(), tag=tag)
+    theirs = stage.queue(), stage.queue()
+    for one, its in zip((low, high), theirs, strict=True):
+        one.consume(its, one is low, tag=tag)
     stage.quiesce()
-    for closed in (low, high):
+    for closed, its in zip((low, high), theirs, strict=True):
         closed.close()
         stage.quiesce()
         with stage.batch():
@@ -104,7 +110,9 @@ def test_others_go_on(stage: Stage) -> None:
             other.declare(queue, passive=True)
         stage.quiesce()
         publisher.publish(queue)
+        publisher.publish(its)
         stage.quiesce()
+        stage.barrier(other)
 
 
 @rule("CHAN-006", queue_types=CLASSIC)

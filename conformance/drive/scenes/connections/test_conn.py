@@ -177,10 +177,16 @@ def test_large_bodies_in_small_frames(stage: Stage) -> None:
 
 @rule("CONN-015", queue_types=CLASSIC)
 def test_a_virtual_host_that_is_not_there(stage: Stage) -> None:
-    """By a name that nobody else uses."""
-    with dialled(stage, 1, vhost=False) as (link,):
-        log_in(stage, link)
-        enter(stage, link, vhost=stage.recorder.private_name())
+    """By a name that nobody else uses, and by that of one that is gone."""
+    names = [stage.recorder.private_name()]
+    if stage.around.admin is not None:
+        names.append(stage.around.vhost(stage))
+        stage.connect("there", vhost=names[-1]).close(stage.deadline)
+        stage.around.delete_vhost(names[-1])
+    with dialled(stage, len(names), vhost=False) as links:
+        log_in(stage, *links)
+        for link, name in zip(links, names, strict=True):
+            enter(stage, link, vhost=name)
 
 
 @rule("CONN-017", queue_types=CLASSIC, last=True)

@@ -68,8 +68,11 @@ def test_a_frame_that_is_too_large(stage: Stage) -> None:
 
 @rule("FRAME-004", queue_types=CLASSIC)
 def test_content_without_a_method(stage: Stage) -> None:
-    """A header, and a body."""
-    strike(stage, [frame(HEADER, 1, header()), frame(BODY, 1, b"x")])
+    """A header, and a body; one more body behind a content that is complete, and one behind a content without any."""
+    whole = m.BasicPublish(1, exchange="amq.fanout").encode() + frame(HEADER, 1, header(size=1)) + frame(BODY, 1, b"x")
+    empty = m.BasicPublish(1, exchange="amq.fanout").encode() + frame(HEADER, 1, header(size=0))
+    more = frame(BODY, 1, b"y")
+    strike(stage, [frame(HEADER, 1, header()), frame(BODY, 1, b"x"), (whole + more,), (empty + more,)])
 
 
 @rule("FRAME-005", queue_types=CLASSIC)

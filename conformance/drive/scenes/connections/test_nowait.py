@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 
-from codec import Method
+from codec import Method, values
 from codec import methods as m
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
@@ -37,7 +38,8 @@ def test_nothing_is_answered(stage: Stage) -> None:
 
 @rule("NOWAIT-002")
 def test_what_is_declared_is_there(stage: Stage) -> None:
-    """A queue and an exchange, declared with nowait, and looked for in the same write."""
+    """A queue and an exchange, declared with nowait, and looked for in the same write. Then such that have arguments:
+    they are declared once more, with an answer; and an exclusive queue, of which another connection wants a message."""
     channel = stage.channel()
     with stage.batch():
         queue = stage.recorder.private_name()
@@ -50,11 +52,32 @@ def test_what_is_declared_is_there(stage: Stage) -> None:
         channel.declare_exchange(exchange, "direct", no_wait=True)
         channel.find_exchange(exchange)
     stage.quiesce()
+    _with_arguments(stage, channel, kind)
+    if stage.queue_type == "classic":
+        own = stage.recorder.private_name()
+        stage.belongings.queues[own] = channel.connection
+        channel.declare(own, durable=False, exclusive=True, no_wait=True, arguments=kind)
+        stage.barrier(channel)
+        stage.channel(connection=stage.connect("other")).get(own)
+        stage.quiesce()
+
+
+def _with_arguments(stage: Stage, channel: Channel, kind: Mapping[str, object]) -> None:
+    queue, exchange, alternate = stage.recorder.private_name(), stage.recorder.private_name(), stage.exchange()
+    stage.belongings.queues[queue] = channel.connection
+    stage.belongings.exchanges[exchange] = None
+    for no_wait in (True, False):
+        if stage.offers("x-max-length"):
+            channel.declare(queue, no_wait=no_wait, arguments={**kind, "x-max-length": 3})
+        if stage.offers("alternate-exchange"):
+            channel.declare_exchange(exchange, no_wait=no_wait, arguments={"alternate-exchange": alternate})
+        stage.barrier(channel)
 
 
 @rule("NOWAIT-003", queue_types=("classic",))
 def test_new_bindings_lead_on(stage: Stage) -> None:
-    """To a queue, and where it is offered from exchange to exchange; published to in the same write."""
+    """To a queue, and where it is offered from exchange to exchange; published to in the same write. And one that has
+    arguments, by which it leads some messages on, and not others."""
     queue, exchange, source = stage.queue(), stage.exchange(), stage.exchange()
     channel = confirming(stage)
     with stage.batch():
@@ -65,6 +88,13 @@ def test_new_bindings_lead_on(stage: Stage) -> None:
         channel.send(m.ExchangeBind(channel.number, destination=exchange, source=source, no_wait=True))
         channel.publish("", exchange=source, mandatory=True)
     stage.barrier(channel)
+    if stage.offers("headers exchange"):
+        chooses, chosen = stage.exchange(kind="headers"), stage.queue()
+        wants = values.table({"x-match": "all", "ink": "red"})
+        channel.send(m.QueueBind(channel.number, queue=chosen, exchange=chooses, no_wait=True, arguments=wants))
+        for ink in ("green", "red"):
+            channel.publish("", exchange=chooses, mandatory=True, properties={"headers": values.table({"ink": ink})})
+        stage.barrier(channel)
 
 
 @rule("NOWAIT-004", queue_types=("classic",))

@@ -6,7 +6,7 @@ import pytest
 
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import BAD_TAG, patiently, restock, stocked
+from conformance.drive.scenes.props import BAD_TAG, confirming, patiently, reopen, restock, stocked
 from conformance.drive.scenes.topology.test_queue import elsewhere, leave
 from conformance.drive.stage import Stage
 
@@ -88,11 +88,14 @@ def test_sixteen_consumers(stage: Stage) -> None:
 
 
 @rule("CONSUME-006")
-@pytest.mark.parametrize("how", ["cancel", "quiet cancel", "close", "failure", "connection", "deletion"])
+@pytest.mark.parametrize("how", ["cancel", "quiet cancel", "close", "failure", "connection", "deletion", "refusal"])
 def test_an_exclusive_consumer_ends(stage: Stage, how: str) -> None:
     """It is cancelled, with an answer or without, or its channel closed, by the client or over a mistake, or its
     connection, or its queue is deleted and declared anew; then another is exclusive, and after that there are two. Each
-    holds what has come to it meanwhile."""
+    holds what has come to it meanwhile. Or it was refused, beside another one that has left."""
+    if how == "refusal":
+        _is_refused(stage)
+        return
     if "cancel" in how:
         stage.require("basic.cancel")
     queue = stocked(stage, 1)
@@ -121,6 +124,24 @@ def test_an_exclusive_consumer_ends(stage: Stage, how: str) -> None:
     stage.quiesce()
 
 
+def _is_refused(stage: Stage) -> None:
+    queue, present, channel = stage.queue(), stage.channel(), stage.channel()
+    present.consume(queue)
+    stage.quiesce()
+    channel.consume(queue, exclusive=True)
+    stage.quiesce()
+    present.close()
+    stage.quiesce()
+
+    def once() -> None:
+        if channel.state != "open":
+            reopen(stage, channel)
+        channel.consume(queue)
+        stage.quiesce()
+
+    patiently(stage, once)
+
+
 def _in_turn(stage: Stage, queue: str, *, exclusive: bool, apart: bool) -> tuple[Channel, str]:
     """A consumer on a channel of its own. Where it is refused, the queue may not know yet that the last one has ended:
     then there is another one a while later."""
@@ -137,11 +158,13 @@ def _in_turn(stage: Stage, queue: str, *, exclusive: bool, apart: bool) -> tuple
 
 @rule("CONSUME-007", queue_types=("classic",))
 def test_tags_that_the_client_chooses(stage: Stage) -> None:
-    """Short and long ones, of mixed case, beyond ASCII, and such as a broker might choose; some are cancelled. And some
-    that begin alike, and stay."""
-    queue, channel = stage.queue(), stage.channel()
+    """Short and long ones, of mixed case, beyond ASCII, and such as a broker might choose; some are cancelled, and all
+    get a message before. And some that begin alike, and stay."""
+    queue, channel, publisher = stage.queue(), stage.channel(), confirming(stage)
     for tag in ("c", "A Tag", "ä€𝄞", "amq.ctag-mine", "t" * 255):
         channel.consume(queue, tag=tag)
+        stage.quiesce()
+        publisher.publish(queue)
         stage.quiesce()
         if stage.offers("basic.cancel"):
             channel.cancel(tag)

@@ -267,8 +267,8 @@ def test_what_a_cancelled_consumer_left(stage: Stage) -> None:
 
 @rule("TMO-019", queue_types=QUORUM)
 def test_nothing_early(stage: Stage) -> None:
-    """Settled in time, delivered without need of it, or delivered to a consumer that had waited for long; and not
-    late either, because of a settlement meanwhile."""
+    """Settled in time, one by one or together, delivered without need of it, delivered to a consumer that had waited
+    for long, or given back and delivered again; and not late either, because of a settlement meanwhile."""
     if not by_queue(stage):
         return
     waiting, automatic, settled, third = stage.queue(), stocked(stage, 2), stocked(stage, 2), stocked(stage, 1)
@@ -278,8 +278,13 @@ def test_nothing_early(stage: Stage) -> None:
     for tag in prompt.unacked:
         prompt.ack(tag)
     stage.barrier(prompt)
+    together, _ = timed(stage, stocked(stage, 2), prefetch=2)
+    together.ack(outstanding(together)[-1], multiple=True)
+    stage.barrier(together)
     busy, _ = timed(stage, stocked(stage, 2), prefetch=2)
+    again, _ = timed(stage, stocked(stage, 1))
     pause(stage)
+    again.reject(outstanding(again)[0])
     busy.ack(outstanding(busy)[0])
     restock(stage, waiting, 1)
     timed(stage, third)

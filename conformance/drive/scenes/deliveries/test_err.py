@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable
-from itertools import product
+from itertools import cycle, product
 
 import pytest
 
@@ -251,6 +251,8 @@ def test_hard_errors(stage: Stage, mistake: str) -> None:
 
 
 MANY = 40
+WHYS = 200, 0, 320, 404, 541
+"""Reply codes with which a client closes a channel."""
 """Twice this many channels are opened and closed on one connection."""
 UNOPENED: dict[str, Callable[[int], Method]] = {
     "ack": lambda number: m.BasicAck(number, delivery_tag=1),
@@ -346,7 +348,7 @@ def test_frames_of_all_kinds(stage: Stage) -> None:
 @rule("ERR-014", last=True)
 def test_questions_of_all_kinds(stage: Stage) -> None:
     """All synchronous methods that need no feature of their own, a deletion under a consumer, and more channels than
-    one opens by hand; then the connection ends in order."""
+    one opens by hand, which are closed for many reasons; then the connection ends in order."""
     connection = stage.connect("asking")
     channel = stage.channel(connection=connection)
     queue, doomed, exchange = stage.queue(), stage.queue(), stage.exchange()
@@ -366,8 +368,8 @@ def test_questions_of_all_kinds(stage: Stage) -> None:
             question()
         stage.quiesce()
     for crowd in (stage.channels(MANY, connection), stage.channels(MANY, connection)):
-        for one in crowd:
-            one.close()
+        for one, why in zip(crowd, cycle(WHYS), strict=False):
+            one.send(m.ChannelClose(one.number, why, "a client's own reason", 60, 40))
         stage.quiesce()
     connection.send(m.ConnectionClose(0, 200, "normal shutdown", 0, 0))
     stage.quiesce()

@@ -38,7 +38,8 @@ def test_no_tag_is_zero(stage: Stage) -> None:
 
 @rule("TAG-003")
 def test_tags_increase_over_consumers_and_gets(stage: Stage) -> None:
-    """Two consumers, one of them automatic, and gets: what they are to receive is published and asked for in one go."""
+    """Two consumers, one of them automatic, and gets: what they are to receive is published and asked for in one go.
+    Then more come than an octet can count."""
     manual, automatic, got = stage.queue(), stage.queue(), stocked(stage, 4)
     publisher, channel = stage.channel(), stage.channel()
     channel.consume(manual)
@@ -51,6 +52,10 @@ def test_tags_increase_over_consumers_and_gets(stage: Stage) -> None:
             channel.get(got)
             channel.get(got, no_ack=True)
         stage.quiesce()
+    publisher.publish(automatic, 256)
+    stage.quiesce()
+    stage.barrier(publisher)
+    stage.barrier(channel)
 
 
 @rule("TAG-004")

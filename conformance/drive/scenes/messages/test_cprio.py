@@ -6,12 +6,16 @@ from collections.abc import Sequence
 
 import pytest
 
+from codec import methods as m
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import confirming, outstanding, shares
 from conformance.drive.stage import Stage
 
 RANK = "x-priority"
+WIDE = (-200, 1, 256)
+WIDTHS = ("b", -3), ("s", 2), ("I", 300), ("l", 301)
+"""Integers of all sizes, each greater than the one before."""
 
 
 def consumers(
@@ -41,12 +45,12 @@ def spread(stage: Stage, queue: str, count: int, among: Sequence[Channel]) -> No
 
 @rule("CPRIO-001", queue_types=("classic",))
 @pytest.mark.parametrize(
-    "ranks", [(-5, -1, 7), (-5, None), (-5, -1), (-200, 1, 200)], ids=["three", "negative", "all negative", "wide"]
+    "ranks", [(-5, -1, 7), (-5, None), (-5, -1), WIDE], ids=["three", "negative", "all negative", "wide"]
 )
 def test_the_highest_is_served(stage: Stage, ranks: Sequence[int | None]) -> None:
     """All have room for everything. The consumer without a priority starts last. Others become full, and have room
     again, also by giving back what they hold. And one more comes and leaves, by a cancel or with its channel. Or none
-    acknowledges anything."""
+    acknowledges anything. The priorities are integers of any width, and a tag may have another one than before."""
     queue = stage.queue()
     among = consumers(stage, queue, ranks)
     for count in (1, 5):
@@ -70,6 +74,32 @@ def test_the_highest_is_served(stage: Stage, ranks: Sequence[int | None]) -> Non
     among = consumers(stage, queue, ranks, no_ack=True)
     for count in (1, 5):
         spread(stage, queue, count, among)
+    if ranks == WIDE:
+        _of_any_width(stage)
+        _another_than_before(stage)
+
+
+def _of_any_width(stage: Stage) -> None:
+    queue, among = stage.queue(), stage.channels(4)
+    for channel, (letter, rank) in zip(among, WIDTHS, strict=True):
+        tag, arguments = stage.payloads.next_consumer(), [(RANK, letter, rank)]
+        channel.send(m.BasicConsume(channel.number, queue=queue, consumer_tag=tag, no_ack=True, arguments=arguments))
+        stage.quiesce()
+        spread(stage, queue, 3, among)
+
+
+def _another_than_before(stage: Stage) -> None:
+    """One has a high priority, and then, by the same tag, a low one."""
+    if not stage.cancels:
+        return
+    queue = stage.queue()
+    (beside,), channel = consumers(stage, queue, (5,), no_ack=True), stage.channel()
+    for rank in (9, 1):
+        tag = channel.consume(queue, True, "again", {RANK: rank})
+        stage.quiesce()
+        spread(stage, queue, 3, [beside, channel])
+        channel.cancel(tag)
+        stage.quiesce()
 
 
 def _leaves(stage: Stage, channel: Channel, *, cancels: bool) -> None:
@@ -115,11 +145,12 @@ def test_the_lower_are_served_as_well(stage: Stage, whose: str) -> None:
 
 @rule("CPRIO-003", queue_types=("classic",))
 def test_equals_share(stage: Stage) -> None:
-    """Thirty messages for two with the same priority, beside one with a lower one."""
-    queue = stage.queue()
-    among = consumers(stage, queue, (1, 5, 5))
-    for _ in range(3):
-        spread(stage, queue, 10, among)
+    """Thirty messages for two with the same priority, beside one with a lower one; then as many for three."""
+    for ranks in ((1, 5, 5), (5, 5, 5)):
+        queue = stage.queue()
+        among = consumers(stage, queue, ranks)
+        for _ in range(3):
+            spread(stage, queue, 10, among)
 
 
 @rule("CPRIO-004", queue_types=("classic",))

@@ -12,6 +12,7 @@ from conformance.drive.drivers.raw import RawConnection
 from conformance.drive.scenes.contents.test_content import every_property
 from conformance.drive.scenes.marks import QueueType, rule
 from conformance.drive.scenes.props import confirming, large
+from conformance.drive.scenes.topology.test_queue import leave
 from conformance.drive.stage import Stage
 
 REPLIES = "amq.rabbitmq.reply-to"
@@ -66,6 +67,8 @@ def gone(stage: Stage, channel: Channel, tag: str, how: str) -> None:
     """The requester ends."""
     if how == "cancel":
         channel.cancel(tag)
+    elif how == "connection":
+        leave(stage, channel.connection)
     else:
         channel.close()
     stage.quiesce()
@@ -120,7 +123,7 @@ def test_addresses(stage: Stage, tag: str | None) -> None:
 @pytest.mark.parametrize("committed", [False, True], ids=["at once", "committed"])
 def test_replies_come(stage: Stage, committed: bool) -> None:
     """From the same channel, from another one, and from another connection; of all sizes, with all properties, and in a
-    transaction. Each twice: one may be lost."""
+    transaction. Each twice: one may be lost. And several for a requester that came with nowait, and has a limit."""
     channel, _ = requester(stage)
     address = address_of(stage, channel)
     if committed:
@@ -137,6 +140,18 @@ def test_replies_come(stage: Stage, committed: bool) -> None:
         for _ in range(2):
             reply(stage, by, address, channel, **about)
             stage.barrier(channel)
+    _limited(stage, by)
+
+
+def _limited(stage: Stage, by: Channel) -> None:
+    channel = stage.channel()
+    channel.qos(1)
+    channel.consume(REPLIES, no_ack=True, no_wait=stage.offers("nowait"))
+    stage.barrier(channel)
+    address = address_of(stage, channel)
+    for _ in "1234":
+        reply(stage, by, address, channel)
+        stage.barrier(channel)
 
 
 def _committed(stage: Stage, channel: Channel, address: str) -> None:
@@ -183,10 +198,10 @@ def test_replies_that_are_late(stage: Stage, how: str) -> None:
 
 
 @rule("DRT-008", queue_types=CLASSIC)
-@pytest.mark.parametrize("how", ["cancel", "close"])
+@pytest.mark.parametrize("how", ["cancel", "close", "connection"])
 def test_looking_for_a_requester(stage: Stage, how: str) -> None:
     """While it is there, and when it has gone."""
-    channel, tag = requester(stage)
+    channel, tag = requester(stage, stage.connect("asking") if how == "connection" else None)
     address = address_of(stage, channel)
     stage.channel().declare(address, passive=True)
     stage.quiesce()

@@ -37,7 +37,7 @@ SPECIAL: Mapping[str, Mapping[str, Any]] = {
 }
 """Queues by what their arguments make of them."""
 Route = tuple[str, str, dict[str, Any]]
-"""An exchange, by what is special, a routing key, and properties."""
+"""An exchange, by what is special or by its name, a routing key, and properties."""
 
 
 @dataclass
@@ -120,6 +120,8 @@ def _declared(things: Things) -> list[Route]:
     things.exchange("internal", "fanout", internal=True)
     gone = things.exchange("deleted")
     routes: list[Route] = [("direct", key, {}) for key in ("a", "b", "gone", "noted")]
+    channel.bind(plain, PREDECLARED[0], plain)
+    routes.append((PREDECLARED[0], plain, {}))
     for queue, key in ((plain, "a"), (full, "b"), (plain, "gone"), (transient, "t"), (full, "gone")):
         channel.bind(queue, direct, key)
     channel.bind(full, direct, "noted", {"note": "red"})
@@ -200,7 +202,8 @@ def _published(stage: Stage, things: Things, routes: Sequence[Route]) -> None:
     publisher.confirm()
     stage.quiesce()
     for what, key, properties in routes:
-        publisher.publish(key, exchange=things.exchanges[what][0], mandatory=True, properties=properties)
+        exchange = things.exchanges[what][0] if what in things.exchanges else what
+        publisher.publish(key, exchange=exchange, mandatory=True, properties=properties)
         stage.confirmed(publisher)
 
 
@@ -230,8 +233,9 @@ def _filled(stage: Stage, queue: str, what: str) -> None:
 )
 def test_what_is_in_durable_queues(stage: Stage) -> None:
     """Persistent and transient messages, large and small. Some are taken and settled, some are taken and held, one
-    transaction is committed and one is not. Others have priorities, or are to expire while the broker is away. Then all
-    are taken, and one more message is returned."""
+    transaction is committed and one is not. Others have priorities, or are to expire while the broker is away; they are
+    dead letters, came to several queues, or are settled in other ways. Then all are taken, and one more message is
+    returned."""
     if stage.around.restart is None:
         return
     things = Things(stage, stage.channel(connection=stage.living()))
@@ -255,6 +259,8 @@ def test_what_is_in_durable_queues(stage: Stage) -> None:
         kept[plain] += _transactions(stage, plain)
     stage.quiesce()
     kept.update(_ranked(things, publisher))
+    kept.update(_in_several(things, publisher))
+    kept.update(_settled(things, publisher))
     mortal = _mortal(things, publisher)
     stage.around.revive(stage)
     reader = stage.channel(connection=stage.living())
@@ -265,6 +271,54 @@ def test_what_is_in_durable_queues(stage: Stage) -> None:
     for queue, count in kept.items():
         _taken(stage, reader, queue, count)
         _return_one(stage, queue)
+
+
+def _in_several(things: Things, publisher: Channel) -> dict[str, int]:
+    """Messages that come to two queues at once."""
+    exchange, queues = things.exchange("to several", "fanout"), [things.queue("one of two"), things.queue("another")]
+    for queue in queues:
+        things.channel.bind(queue, exchange)
+    things.stage.quiesce()
+    publisher.publish("", 2, exchange=exchange, persistent=True)
+    things.stage.confirmed(publisher)
+    return dict.fromkeys(queues, 2)
+
+
+def _settled(things: Things, publisher: Channel) -> dict[str, int]:
+    """Of each queue all but the last message are settled: together, in a transaction, or by a rejection, after which
+    they are dead letters, or gone."""
+    stage = things.stage
+    queues, heir = {how: things.queue(how) for how in ("together", "committed", "rejected")}, ""
+    if offered(stage, "x-dead-letter-exchange", "x-dead-letter-routing-key"):
+        heir = things.queue("heir")
+        to_heir = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": heir}
+        queues["dead"] = things.queue("dead", arguments=to_heir)
+    stage.quiesce()
+    for queue in queues.values():
+        publisher.publish(queue, 3, persistent=True)
+    stage.confirmed(publisher)
+    for how, queue in queues.items():
+        if how == "committed" and not offered(stage, "tx.select"):
+            continue
+        taker = stage.channel(connection=stage.living())
+        if how == "committed":
+            taker.tx_select()
+            stage.quiesce()
+        tags = stage.fetch(taker, queue, 2)
+        if how in ("rejected", "dead"):
+            for tag in tags:
+                taker.reject(tag, requeue=False)
+        else:
+            taker.ack(tags[-1], multiple=True)
+        if how == "committed":
+            taker.tx_commit()
+            stage.quiesce()
+        stage.get(taker, queue)
+    kept = dict.fromkeys(queues.values(), 1)
+    if heir:
+        wait(stage, EXPIRED)
+        kept[heir] = 2
+    return kept
 
 
 def _ranked(things: Things, publisher: Channel) -> dict[str, int]:

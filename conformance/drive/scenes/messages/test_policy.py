@@ -181,7 +181,7 @@ def test_two_policies(stage: Stage, first: str, sets: str) -> None:
     one may set all else that would lose messages."""
     trial, names = PolicyTrial(stage, stage.queue()), {"low": fresh(stage), "high": fresh(stage)}
     kinds = "all" if "alternate-exchange" in LOWER[sets] else "queues"
-    about = {"low": (LOWER[sets], HIGH + 3), "high": ({MOST: 6}, HIGH + 11)}
+    about = {"low": (LOWER[sets], HIGH - 1), "high": ({MOST: 6}, HIGH + 11)}
     for one in sorted(about, key=lambda one: one != first):
         definition, priority = about[one]
         put(stage, only(trial.queue), definition, names[one], priority=priority, apply_to=kinds)
@@ -216,13 +216,15 @@ def test_what_a_policy_is_for(stage: Stage, kind: str) -> None:
 
 @rule("POLICY-006", queue_types=CLASSIC)
 def test_another_virtual_host(stage: Stage) -> None:
-    """It fits the name of a queue of this virtual host, and is in another."""
-    trial = PolicyTrial(stage, stage.queue())
+    """It fits the name of a queue of this virtual host, and is in another. This one has another of the same name."""
+    trial, limited = PolicyTrial(stage, stage.queue()), PolicyTrial(stage, stage.queue())
     if stage.around.admin is None:
         raise NotOffered("no management API was given, by which a virtual host could be made")
-    put(stage, only(trial.queue), {MOST: 3}, vhost=stage.around.vhost(stage))
+    name = put(stage, only(limited.queue), {MOST: 3})
+    put(stage, only(trial.queue), {MOST: 3}, name, vhost=stage.around.vhost(stage))
     heeded(stage)
-    trial.keeps(8)
+    for one in (trial, limited):
+        one.keeps(8)
 
 
 def so_large(count: int) -> int:
@@ -334,7 +336,7 @@ def test_a_policy_says_where_dead_letters_go(stage: Stage) -> None:
 
 @rule("POLICY-013", queue_types=CLASSIC)
 def test_an_alternate_exchange(stage: Stage) -> None:
-    """Nothing is bound to the exchange. Then it has another alternate, and then none."""
+    """Nothing is bound to the exchange. Then it has another alternate, by a policy for all, and then none."""
     queue = stage.queue()
     alternate, exchange = stage.exchange(queue), stage.exchange(kind="direct")
     name = put(stage, only(exchange), {"alternate-exchange": alternate}, apply_to="exchanges")
@@ -342,7 +344,7 @@ def test_an_alternate_exchange(stage: Stage) -> None:
     strays(stage, exchange)
     look(stage, queue)
     other = stage.queue()
-    put(stage, only(exchange), {"alternate-exchange": stage.exchange(other)}, name, apply_to="exchanges")
+    put(stage, only(exchange), {"alternate-exchange": stage.exchange(other)}, name, apply_to="all")
     heeded(stage)
     strays(stage, exchange)
     look(stage, queue, other)

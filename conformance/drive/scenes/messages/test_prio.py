@@ -15,6 +15,7 @@ from conformance.drive.stage import Stage
 LEVELS = "x-max-priority"
 ARRIVED = 1.3
 """Seconds after which a dead letter has certainly come."""
+MANY = 35
 HIGHEST, HIGH = 255, (9, 10, 127, 15, 255, 128, 16, 254)
 
 
@@ -29,17 +30,19 @@ def ranked(stage: Stage, queue: str, priorities: Iterable[int | None], exchange:
 
 
 def drained(stage: Stage, queue: str, count: int, by: Channel | None = None) -> None:
-    """Gets them one by one, and once more."""
+    """Asks how many there are, gets them one by one, and once more."""
     channel = by or stage.channel()
+    channel.declare(queue, passive=True)
+    stage.quiesce()
     stage.fetch(channel, queue, count, no_ack=True)
     stage.get(channel, queue, no_ack=True)
 
 
 @rule("PRIO-001", queue_types=("classic",))
-@pytest.mark.parametrize("how", ["get", "consume", "commit", "dead letters", "exchange"])
+@pytest.mark.parametrize("how", ["get", "consume", "commit", "dead letters", "exchange", "purge"])
 def test_the_highest_first(stage: Stage, how: str) -> None:
     """Eight messages of six priorities, or of the highest ones that can be said, got one by one, or by a consumer that
-    starts later. They may come in a transaction, as dead letters, or by an exchange."""
+    starts later. They may come in a transaction, as dead letters, by an exchange, or when the queue was purged."""
     if how == "commit":
         stage.require("tx.select")
     elif how == "dead letters":
@@ -74,16 +77,21 @@ def _ranked_by(stage: Stage, how: str, queue: str, priorities: Sequence[int | No
     elif how == "exchange":
         ranked(stage, "", priorities, stage.exchange(queue))
     else:
+        if how == "purge":
+            ranked(stage, queue, priorities[:4])
+            stage.backstage(queue).purge(queue)
+            stage.quiesce()
         ranked(stage, queue, priorities)
     return None
 
 
 @rule("PRIO-002", queue_types=("classic",))
 def test_equal_priorities(stage: Stage) -> None:
-    """Three of one priority, and two of another between them."""
+    """Three of one priority, and two of another between them; then many of both."""
     queue = stage.queue({LEVELS: 5})
-    ranked(stage, queue, (2, 4, 2, 4, 2))
-    drained(stage, queue, 5)
+    for priorities in ((2, 4, 2, 4, 2), (2, 4) * MANY):
+        ranked(stage, queue, priorities)
+        drained(stage, queue, len(priorities))
 
 
 @rule("PRIO-003", queue_types=("classic",))

@@ -43,7 +43,8 @@ def active(stage: Stage, consumers: list[tuple[Channel, str]]) -> tuple[Channel,
 @pytest.mark.parametrize("rank", [0, 5])
 def test_one_of_three_is_served(stage: Stage, rank: int) -> None:
     """Messages come one after the other, and are acknowledged, one of them after it was given back; then one of the
-    three joins, and may outrank the others. One that waits leaves before the last. Then all acknowledge nothing."""
+    three joins, and may outrank the others. One that waits leaves before the last. Then all acknowledge nothing, of a
+    queue that may have priorities; and of another queue one comes back that had left."""
     ranked = {"x-priority": rank} if rank and stage.offers("x-priority") else None
     queue = stage.queue(SINGLE)
     consumers = waiting(stage, queue, 2)
@@ -64,12 +65,29 @@ def test_one_of_three_is_served(stage: Stage, rank: int) -> None:
         served, _ = active(stage, consumers)
         served.ack(outstanding(served)[-1], multiple=True)
         stage.barrier(served)
-    queue = stage.queue(SINGLE)
+    levels = {"x-max-priority": 5} if stage.queue_type == "classic" and stage.offers("x-max-priority") else {}
+    queue = stage.queue({**SINGLE, **levels})
     for _ in "123":
         stage.channel().consume(queue, no_ack=True)
         stage.quiesce()
     for count in (1, 3):
         restock(stage, queue, count)
+    if stage.cancels:
+        _comes_back(stage)
+
+
+def _comes_back(stage: Stage) -> None:
+    """It is cancelled while it holds a message, and waits behind the one that is served now."""
+    queue = stage.queue(SINGLE)
+    consumers = waiting(stage, queue, 2)
+    restock(stage, queue, 1)
+    former, tag = active(stage, consumers)
+    former.cancel(tag)
+    stage.quiesce()
+    restock(stage, queue, 1)
+    former.consume(queue)
+    stage.quiesce()
+    restock(stage, queue, 2)
 
 
 @rule("SAC-002")

@@ -11,6 +11,8 @@ from conformance.drive.scenes.topology.test_exch import declared, delete
 from conformance.drive.stage import Stage
 
 CLASSIC: tuple[QueueType, ...] = ("classic",)
+MANY = 260
+"""Bindings of one queue, more than an octet can count."""
 
 
 def gone_queue(stage: Stage) -> str:
@@ -185,9 +187,17 @@ def test_what_is_there_can_be_bound(stage: Stage) -> None:
 
 @rule("BIND-009", queue_types=CLASSIC)
 def test_several_bindings_of_a_queue(stage: Stage) -> None:
-    """Three keys at each of three exchanges."""
-    queue, channel = stage.queue(), stage.channel()
+    """Three keys at each of three exchanges; then many at one, of which the last leads on as well."""
+    queue, channel = stage.queue(), confirming(stage)
     for exchange in [declared(stage) for _ in range(3)]:
         for key in ("red", "green", "blue"):
             channel.bind(queue, exchange, key)
             stage.quiesce()
+    exchange = declared(stage)
+    with stage.batch():
+        for number in range(MANY):
+            channel.bind(queue, exchange, f"key {number}")
+    stage.quiesce()
+    for number in (0, MANY - 1):
+        channel.publish(f"key {number}", exchange=exchange, mandatory=True)
+    stage.quiesce()

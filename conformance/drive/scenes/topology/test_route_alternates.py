@@ -15,7 +15,7 @@ IN_A_ROW = 8
 def test_what_finds_no_way_goes_to_the_alternate(stage: Stage) -> None:
     """By the alternate exchange's own type and bindings; and an alternate of that one gets what that cannot route. One
     more alternate is declared after it was named, and once more after it was deleted. Two are each other's. One is that
-    of an exchange to which another one leads. And of many in a row only the last knows a way."""
+    of an exchange to which another one leads, and one is internal. And of many in a row only the last knows a way."""
     last, later = stage.exchange(), stage.recorder.private_name()
     early = stage.exchange(kind="direct", arguments={"alternate-exchange": later})
     stage.belongings.exchanges[later] = None
@@ -50,6 +50,13 @@ def test_what_finds_no_way_goes_to_the_alternate(stage: Stage) -> None:
     stage.backstage().declare_exchange(other, "direct", arguments={"alternate-exchange": one})
     stage.quiesce()
     publish(channel, other, "a", "b")
+    stage.quiesce()
+    inner = stage.recorder.private_name()
+    stage.belongings.exchanges[inner] = None
+    stage.backstage().declare_exchange(inner, "fanout", internal=True)
+    stage.quiesce()
+    stage.bind(stage.queue(), inner)
+    publish(channel, stage.exchange(kind="direct", arguments={"alternate-exchange": inner}), "a")
     stage.quiesce()
     last = stage.exchange(stage.queue())
     for _ in range(IN_A_ROW):

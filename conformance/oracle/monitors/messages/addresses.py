@@ -1,10 +1,13 @@
-"""DRT-008, DRT-009 and DRT-012: what the broker says of addresses for replies, to those who look or send.
+"""DRT-008, DRT-009 and DRT-012: what the broker says of addresses for replies, to those who look or send; and DRT-004,
+where it refuses a request that it must take.
 
-A memory: each passive declaration of an address, with what is known of its requester when it is sent.
+A memory: each passive declaration of an address, with what is known of its requester when it is sent; and which
+publishes of a requester's channel have not been answered for.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -14,12 +17,14 @@ from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.consumers.delivering import REPLIES
 from conformance.oracle.model.facts import Answered, ClosedUnasked, Confirmed, ConnectionFailed, Passed, Returned
 from conformance.oracle.monitors.deliveries.ack import closing
-from conformance.oracle.monitors.messages.drt import Replies, offered
+from conformance.oracle.monitors.messages.drt import ADDRESS, ASKS, PUBLISH, Replies, offered
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges
 
 TOLD, MADE_UP, ROUTED = "DRT-008", "DRT-009", "DRT-012"
-DECLARE, NOT_FOUND = (50, 10), 404
+SAYS_LITTLE = {"reply_to", "message_id", "delivery_mode"}
+"""Properties over which nobody refuses a publish."""
+DECLARE, NOT_FOUND, PRECONDITION = (50, 10), 404, 406
 MOST = 256
 
 
@@ -29,6 +34,50 @@ class Looks:
 
     looks: dict[int, tuple[str, bool | None]] = field(default_factory=dict)
     returned: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class OpenRequests:
+    """By the opening of their channel, the latest of each kind that nothing has been answered behind: requests that the
+    broker must take, and other publishes."""
+
+    requests: dict[int, int] = field(default_factory=dict)
+    others: dict[int, int] = field(default_factory=dict)
+
+
+@follows("basic.publish")
+def requested(fact: Passed, notes: Notes) -> None:
+    """Somebody who takes replies asks for one, or publishes something else."""
+    event, channel = fact.event, fact.connection.channels.get(fact.event.channel)
+    requester = notes.memory(Replies).requesters.get(channel.opened) if channel is not None else None
+    if channel is None or requester is None or event.direction != TO_BROKER or not offered(notes.profile):
+        return
+    plain = not event.exchange and not event.has("immediate") and ASKS in event.arguments
+    plain = plain and set(json.loads(event.arguments).get("properties", {})) <= SAYS_LITTLE
+    memory = notes.memory(OpenRequests)
+    kind = memory.requests if plain and requester.there() and not channel.indeterminate else memory.others
+    kind[channel.opened] = event.seq
+    if len(kind) > MOST:
+        del kind[next(iter(kind))]
+
+
+@judges(Answered, ADDRESS)
+def request_taken(fact: Answered, notes: Notes) -> None:
+    """What came before this on its channel has been taken."""
+    memory = notes.memory(OpenRequests)
+    for kind in (memory.requests, memory.others):
+        if kind.get(fact.channel.opened, fact.request.seq) < fact.request.seq:
+            del kind[fact.channel.opened]
+
+
+@judges(ClosedUnasked, ADDRESS)
+def request_refused(fact: ClosedUnasked, notes: Notes) -> None:
+    """The channel is closed over a request, although its requester is there."""
+    memory, opened = notes.memory(OpenRequests), fact.channel.opened
+    sent = memory.requests.get(opened)
+    certain = sent is not None and opened not in memory.others and ids_of(fact.event) == PUBLISH
+    if certain and sent is not None and fact.event.args.get("reply_code") == PRECONDITION:
+        notes.find(ADDRESS, fact.event, "the request is taken: its requester is there", closing(fact.event.args), sent)
 
 
 @follows("queue.declare")
@@ -41,7 +90,7 @@ def looked(fact: Passed, notes: Notes) -> None:
     if channel is None or channel.state != OPEN or event.has("no_wait"):
         return
     if owner is not None:
-        memory[event.seq] = TOLD, owner.there()
+        memory[event.seq] = TOLD, False if owner.channel.connection.left else owner.there()
     elif event.queue.startswith(f"{REPLIES}."):
         memory[event.seq] = MADE_UP, False
     if len(memory) > MOST:

@@ -31,7 +31,7 @@ from conformance.oracle.topology.preconditions import Asked
 
 UNACKED, SECOND, NOBODY, ADDRESS = "DRT-001", "DRT-002", "DRT-003", "DRT-004"
 COMES, ONCE, DROPPED = "DRT-005", "DRT-006", "DRT-007"
-BOUND, EMPTY = "DRT-010", "DRT-011"
+BOUND, EMPTY, FIRST = "DRT-010", "DRT-011", "RQ-009"
 FEATURE = "direct reply-to"
 ASKS = f'"reply_to": "{REPLIES}"'
 PUBLISH = 60, 40
@@ -239,7 +239,7 @@ def request_delivered(fact: Delivered, notes: Notes) -> None:
 # -- replies
 
 
-@follows("basic.deliver", rules=(COMES, ONCE, DROPPED))
+@follows("basic.deliver", rules=(COMES, ONCE, DROPPED, FIRST))
 def reply_came(fact: Passed, notes: Notes) -> None:
     """A reply comes to somebody."""
     event, memory = fact.event, notes.memory(Replies)
@@ -257,6 +257,8 @@ def reply_came(fact: Passed, notes: Notes) -> None:
         notes.find(ONCE, event, "one delivery of a reply", f"number {reply.came}", reply.sent, reply.to.seq)
     elif (change := changed(reply, event)) is not None:
         notes.find(COMES, event, f"it comes {change[0]}, as it was published", change[1], reply.sent)
+    elif event.has("redelivered") and notes.profile.choices.get("redelivered") != "hint":
+        notes.find(FIRST, event, "no redelivered flag: a reply comes once", "basic.deliver with the flag", reply.sent)
     else:
         notes.exercise(COMES)
 

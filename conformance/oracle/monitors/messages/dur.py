@@ -189,6 +189,8 @@ def _exchange(fact: Passed, request: ExistenceQuestion, code: int, kept: Kept, n
     before = kept.exchanges.get(name)
     if name[1] in PREDECLARED and request.has("passive") and name in kept.predeclared:
         _compare(fact, f"exchange {name[1]}", OF_THE_BROKER, KEPT, code, notes)
+        if code == 0:
+            kept.exchanges_found.add(name)
     if before is None or name in kept.touched or name[1] in PREDECLARED:
         return
     if request.has("passive"):
@@ -281,6 +283,8 @@ def _expected(kept: Kept, routes: Topology, actor: Actor, event: Event, like: Li
         return None
     if not way:
         source = routes.exchange(vhost, name)
+        if source is not None and source.shared:
+            return None  # others may have bound what nobody here knows
         matcher: Callable[..., bool | None] | None = MATCHERS.get(source.kind) if source is not None else None
         removed = kept.removed.get((vhost, name), ())
         was_bound = matcher is not None and any(matcher(one.terms, message) for one in removed)

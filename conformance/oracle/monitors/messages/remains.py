@@ -83,6 +83,8 @@ class Remains:
     settled: dict[Place, list[tuple[str, str, int]]] = field(default_factory=dict)
     """Queue, message, and when; no later answer of the queue has come yet."""
     proven: dict[str, set[str]] = field(default_factory=dict)
+    uncommitted: dict[Place, list[tuple[str, str]]] = field(default_factory=dict)
+    """Queue and message: settled in a transaction, which has not been committed."""
     transactions: dict[Place, list[str]] = field(default_factory=dict)
     selected: set[Place] = field(default_factory=set)
     """Where the broker has said that transactions begin."""
@@ -139,10 +141,13 @@ def transacted(fact: Passed, notes: Notes) -> None:
         remains.committed.update(remains.committing.pop(place, ()))
     elif fact.event.method == "tx.commit":
         remains.committing.setdefault(place, []).extend(remains.transactions.get(place, ()))
+        settled = ((*one, fact.event.seq) for one in remains.uncommitted.get(place, ()))
+        remains.settled.setdefault(place, []).extend(settled)
     elif fact.event.method == "tx.select-ok":
         remains.selected.add(place)
     if fact.event.direction == TO_BROKER:
         remains.transactions[place] = []
+        remains.uncommitted.pop(place, None)
 
 
 @follows("channel.open", "channel.close")
@@ -151,7 +156,7 @@ def begun(fact: Passed, notes: Notes) -> None:
     remains, place = notes.memory(Remains), place_of(fact.event)
     for one in remains.asked.pop(place, ()):
         _unsure(remains, one.queue)
-    for table in (remains.tags, remains.settled, remains.transactions, remains.committing):
+    for table in (remains.tags, remains.settled, remains.uncommitted, remains.transactions, remains.committing):
         table.pop(place, None)
     remains.selected.discard(place)
 
@@ -171,21 +176,30 @@ def asked(fact: Passed, notes: Notes) -> None:
 
 @follows("basic.ack")
 def acknowledged(fact: Passed, notes: Notes) -> None:
-    """The client settles what gets have brought; in a transaction nobody knows when."""
-    event, remains = fact.event, notes.memory(Remains)
+    """The client settles what gets have brought; in a transaction it counts once that is committed."""
+    if fact.event.direction == TO_BROKER:
+        _settle(fact.event, notes.memory(Remains))
+
+
+def _settle(event: Event, remains: Remains) -> None:
     place, tag = place_of(event), event.delivery_tag or 0
-    if event.direction != TO_BROKER or place in remains.transactions:
-        return
     held = remains.tags.get(place, {})
     covered = [one for one in held if one == tag or (event.multiple and (tag == 0 or one < tag))]
-    settled = remains.settled.setdefault(place, [])
-    settled += [(*held.pop(one), event.seq) for one in covered]
+    found = [held.pop(one) for one in covered]
+    if place in remains.transactions:
+        remains.uncommitted.setdefault(place, []).extend(found)
+    else:
+        remains.settled.setdefault(place, []).extend((*one, event.seq) for one in found)
 
 
 @follows("basic.nack", "basic.reject", "basic.recover", "basic.recover-async")
 def returned(fact: Passed, notes: Notes) -> None:
-    """What this channel holds may be settled in another way."""
-    if fact.event.direction == TO_BROKER:
+    """What is given up is settled. What this channel holds may come back in another way."""
+    if fact.event.direction != TO_BROKER:
+        return
+    if fact.event.method in ("basic.nack", "basic.reject") and not fact.event.has("requeue"):
+        _settle(fact.event, notes.memory(Remains))
+    else:
         notes.memory(Remains).tags.pop(place_of(fact.event), None)
 
 
@@ -249,7 +263,8 @@ def put_down(fact: Stopping, notes: Notes) -> None:
             line.levels = fact.queues[name].levels if fact.queues[name].kind == "classic" else 0
             line.bare = not heirs and emptied.bare(fact.queues[name])
             line.purged = set() if heirs else emptied.purged(fact.queues[name], remains.before)
-    for table in (remains.asked, remains.tags, remains.settled, remains.transactions, remains.committing):
+    place_tables = remains.asked, remains.tags, remains.settled, remains.uncommitted
+    for table in (*place_tables, remains.transactions, remains.committing):
         table.clear()
     remains.selected.clear()
 

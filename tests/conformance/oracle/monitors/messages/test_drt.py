@@ -30,6 +30,9 @@ LOOK = f"@open 7 \n 7 > declare {A1} passive \n"
 THERE = f"7 < declare-ok {A1} 0 consumers=1 \n"
 NOT_THERE = "7 < closed 404 50 10 no queue \n 7 > closed-ok \n"
 GONE = ASKED + CANCELLED
+REFUSES = LISTENS + f"@queue q \n 1 > publish q m1 {ASKS} \n"
+LISTENS_TO_D = f"d:1 > open \n d:1 < open-ok \n d:1 > consume {REPLIES} r no_ack \n d:1 < consume-ok r \n"
+LEFT = ASKED.replace(LISTENS, LISTENS_TO_D).replace("1 > publish", "d:1 > publish") + "d:0 > bye \n d:0 < bye-ok \n"
 MADE_UP = f"@open 7 \n 7 > declare {REPLIES}.x passive \n"
 BIND = "@open 7 \n 7 > bind {} amq.direct k \n"
 SECOND = LISTENS + f"1 > consume {REPLIES} s no_ack \n"
@@ -60,6 +63,8 @@ BROKEN = [
     ("DRT-004", LISTENS + REQUEST + f"9 < get-ok 1 m1 q {ASKS}"),
     ("DRT-004", LISTENS + REQUEST + "9 < get-ok 1 m1 q with={}"),
     ("DRT-004", BOTH + f"9 < get-ok 2 m2 q {to(A1)}"),
+    ("DRT-004", REFUSES + "1 < closed 406 60 40 no"),
+    ("RQ-009", ASKED + SENT + CAME.replace(f"r1 {A1}", f"r1 {A1} redelivered")),
     ("DRT-005", ASKED + SENT + f"8 > publish {A1} r2 \n 8 < ack 2 \n" + "@barrier 1"),
     ("DRT-005", ASKED + f"@open 8 \n 8 > publish {A1} r1 \n 8 > publish {A1} r2 \n @barrier 8 \n @barrier 1"),
     (
@@ -76,6 +81,7 @@ BROKEN = [
     ("DRT-008", ASKED + LOOK + NOT_THERE),
     ("DRT-008", ASKED + LOOK + THERE.replace("consumers=1", "")),
     ("DRT-008", GONE + LOOK + THERE),
+    ("DRT-008", LEFT + LOOK + THERE),
     ("DRT-008", GONE + LOOK + NOT_THERE.replace("404", "405")),
     ("DRT-009", MADE_UP + "0 < kicked 541 50 10 INTERNAL_ERROR"),
     ("DRT-009", MADE_UP + NOT_THERE.replace("404", "406")),
@@ -86,6 +92,11 @@ BROKEN = [
     ("DRT-012", ASKED + MANDATORY.replace("8 < ack", f"8 < return {A1} r1 \n 8 < ack") + CAME),
 ]
 LAWFUL = {
+    "a request that is refused over something else": REFUSES + "1 < closed 404 60 40 no",
+    "a request behind a publish that may be refused": LISTENS
+    + f"@queue q \n 1 > publish q m0 expiration=x \n 1 > publish q m1 {ASKS} \n 1 < closed 406 60 40 no",
+    "a request behind the end of its requester": LISTENS
+    + f"@queue q \n 1 > cancel r \n 1 > publish q m1 {ASKS} \n 1 < closed 406 60 40 no",
     "one reply that is lost: they are sent at most once": ASKED + SENT + "@barrier 1",
     "replies of a transaction that is not committed": ASKED
     + f"@open 8 \n 8 > select \n 8 < select-ok \n 8 > publish {A1} r1 \n 8 > publish {A1} r2 \n"

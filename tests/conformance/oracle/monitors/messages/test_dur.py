@@ -63,6 +63,8 @@ FULL = "".join(f"1 > publish q m{at} persistent \n 1 < ack {at} \n" for at in (1
 TAKEN = "2 > get q \n 2 < get-ok 1 m1 q persistent \n"
 SETTLED = TAKEN + "2 > ack 1 \n 2 > declare q passive \n 2 < declare-ok q \n"
 PROVEN = TAKEN + "2 > ack 1 \n 2 > get q \n 2 < get-ok 2 m2 q persistent \n"
+NEXT = "2 > get q \n 2 < get-ok 2 m2 q persistent \n"
+IN_TX = "2 > select \n 2 < select-ok \n" + TAKEN + "2 > ack 1 \n"
 LEFT = "1 > publish q m9 \n 1 < ack 1 \n 1 > publish q m1 persistent \n 1 < ack 2 \n"
 TX = "@open 3 \n 3 > select \n 3 < select-ok \n 3 > publish q m7 persistent \n"
 COMMITTED = TX + "3 > commit \n 3 < commit-ok \n"
@@ -99,6 +101,12 @@ def ruled(*messages: str) -> str:
     return f"{RULED} {BACK} {AGAIN} {came} d:1 > get q no_ack \n d:1 < get-empty \n"
 
 
+OF_THE_BROKER = (
+    "@queue q durable \n @open 1 \n 1 > exchange amq.direct direct passive \n 1 < exchange-ok \n"
+    "1 > bind q amq.direct k \n 1 < bind-ok \n @confirming 7 \n 7 > publish k m0 exchange=amq.direct mandatory \n"
+    f"7 < ack 1 \n {BACK} {LOOK.format('amq.direct direct')} {CONFIRMING} "
+    "d:1 > publish k m1 exchange=amq.direct mandatory \n"
+)
 PURGED = FULL + "90 > purge q \n 90 < purge-ok \n"
 RENEWED = FULL + "90 > delete q \n 90 < delete-ok \n @queue q classic durable \n"
 HEIR = "@queue q classic x-dead-letter-exchange= x-dead-letter-routing-key=q \n".replace("queue q", "queue other")
@@ -160,6 +168,9 @@ BROKEN = [
     ("DUR-015", left(FULL, P("m2"), P("m1"), P("m3"))),
     ("DUR-016", left(LEFT, "m9", P("m1"))),
     ("DUR-017", left(FULL + PROVEN, P("m1"), P("m2"), P("m3"))),
+    ("DUR-017", left(FULL + PROVEN.replace("ack 1", "reject 1"), P("m1"), P("m2"), P("m3"))),
+    ("DUR-017", left(FULL + IN_TX + "2 > commit \n 2 < commit-ok \n" + NEXT, P("m1"), P("m2"), P("m3"))),
+    ("DUR-005", OF_THE_BROKER + "d:1 < return k m1 exchange=amq.direct \n d:1 < ack 1"),
     ("DUR-018", left(FULL + TAKEN, P("m1"), P("m2"), P("m3"))),
     ("DUR-019", left(COMMITTED) + DEADLINE),
     ("DUR-020", left(FULL + TX, P("m1"), P("m2"), P("m3"), P("m7"))),
@@ -168,6 +179,28 @@ BROKEN = [
     ("DUR-023", left(RANKED, LOW, HIGH, kind=LEVELS)),
 ]
 LAWFUL = {
+    "what was given back, or up with a chance to come back": left(
+        FULL + PROVEN.replace("ack 1", "reject 1 requeue"),
+        "m1 redelivered persistent",
+        "m2 redelivered persistent",
+        P("m3"),
+    ),
+    "a settlement in a transaction that was not committed": left(
+        FULL + IN_TX + NEXT, "m1 redelivered persistent", "m2 redelivered persistent", P("m3")
+    ),
+    "a settlement in a transaction that was taken back": left(
+        FULL + IN_TX + "2 > rollback \n 2 < rollback-ok \n" + NEXT,
+        "m1 redelivered persistent",
+        "m2 redelivered persistent",
+        P("m3"),
+    ),
+    "a commit, behind which no answer of the queue has come": left(
+        FULL + IN_TX + "2 > commit \n 2 < commit-ok \n", P("m1"), P("m2"), P("m3")
+    ),
+    "others may have bound what is the broker's": OF_THE_BROKER.replace(
+        "1 > bind q amq.direct k \n 1 < bind-ok \n @confirming 7 \n", "@confirming 7 \n"
+    ).replace("7 < ack 1", "7 < return k m0 exchange=amq.direct \n 7 < ack 1")
+    + "d:1 < ack 1",
     "a queue without priorities does not heed them": left(RANKED, LOW, HIGH),
     "what is above the highest is like it": left(
         RANKED.replace('"priority":1', '"priority":6').replace('"priority":3', '"priority":9'),

@@ -1,0 +1,112 @@
+"""Consumers, right as long as nobody does what is seldom done: a consumer that was refused, a long tag, hundreds of
+deliveries, settlements of several at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from codec import methods as m
+from reference_broker.channel import Channel
+from reference_broker.errors import refused
+from reference_broker.message import Entry
+from reference_broker.mutants.kinds import changes, memory
+from reference_broker.mutants.topology.binding import Handle, handling
+from reference_broker.parts import Parts
+from reference_broker.prefetch import Consumer
+from reference_broker.timeouts import Line, Timeouts
+from reference_broker.unacked import Delivery
+
+SHORT = 127
+
+
+@handling(
+    (m.BasicConsume,),
+    "seldom.refused-for-ever",
+    "an exclusive consumer locks where it is refused",
+    "CONSUME-006",
+)
+def refused_for_ever(channel: Channel, method: m.BasicConsume, below: Handle) -> None:
+    queue, locked = channel.vhost.queues.get(method.queue), memory(channel.vhost, "locked", set)
+    if queue is not None and method.exclusive and queue.consumers:
+        locked.add(queue)
+    elif queue in locked:
+        raise refused(f"queue '{method.queue}' in exclusive use")
+    below(channel, method)
+
+
+@changes("seldom.short-tags", f"deliveries name tags by their first {SHORT} characters", "CAN-009", "CONSUME-007")
+def short_tags(parts: Parts) -> None:
+    below = parts.channel
+
+    def deliver(self: Channel, consumer: Consumer, entry: Entry) -> None:
+        tag, consumer.tag = consumer.tag, consumer.tag[:SHORT]
+        try:
+            below.deliver(self, consumer, entry)
+        finally:
+            consumer.tag = tag
+
+    parts.override("channel", deliver=deliver)
+
+
+@changes("seldom.one-octet-tags", "after 255 delivery tags begin anew", "TAG-003")
+def one_octet_tags(parts: Parts) -> None:
+    below = parts.channel
+
+    def next_tag(self: Channel) -> int:
+        if self.last_tag == 255:
+            self.last_tag = 0
+        return below.next_tag(self)
+
+    parts.override("channel", next_tag=next_tag)
+
+
+@changes("seldom.settled-together", "what was settled by a multiple times out all the same", "TMO-019")
+def settled_together(parts: Parts) -> None:
+    channels, below = parts.channel, parts.timeouts
+
+    def collect(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+        found = channels.collect(self, tag, multiple)
+        memory(self, "together", list).extend(found[:-1] if multiple else ())
+        return found
+
+    def out(self: Timeouts, delivery: Delivery) -> bool:
+        return below.out(self, delivery) or delivery in memory(self.channel, "together", list)
+
+    def time_out(self: Timeouts, deliveries: list[Delivery], consumer: Consumer | None) -> None:
+        together = memory(self.channel, "together", list)
+        if any(one in together for one in deliveries):
+            self.tell(consumer)
+        left = [one for one in deliveries if one not in together]
+        if left:
+            below.time_out(self, left, consumer)
+
+    parts.override("channel", collect=collect)
+    parts.override("timeouts", out=out, time_out=time_out)
+
+
+@changes("seldom.first-deadline", "what is delivered again times out when it would have at first", "TMO-019")
+def first_deadline(parts: Parts) -> None:
+    below = parts.timeouts
+
+    def began_with(self: Timeouts, delivery: Delivery) -> None:
+        below.began_with(self, delivery)
+        first: float = self._first(delivery)  # type: ignore[attr-defined]
+        line = self.lines.get(delivery.consumer) if delivery.consumer is not None else None
+        if line is not None and line.timeout is not None and first < self.clock.now:
+            self._sooner(line, first + line.timeout)  # type: ignore[attr-defined]
+
+    def first(self: Timeouts, delivery: Delivery) -> float:
+        """When its message was delivered first."""
+        began: list[tuple[Any, float]] = memory(delivery.queue, "began", list)
+        known = next((at for entry, at in began if entry is delivery.entry), None)
+        if known is None:
+            began.append((delivery.entry, self.clock.now))
+        return self.clock.now if known is None else known
+
+    def sooner(self: Timeouts, line: Line, due: float) -> None:
+        _, delivery = line.waiting.pop()
+        line.waiting.appendleft((due, delivery))
+        line.armed = False
+        self.arm(line)
+
+    parts.override("timeouts", began_with=began_with, _first=first, _sooner=sooner)

@@ -1,0 +1,144 @@
+"""Policies and restarts, right as long as nobody does what is rarely done: priorities of two and three digits, one name
+in two virtual hosts, a message for two queues, settlements of several at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from reference_broker import settings
+from reference_broker.channel import Channel, Fate, acked, discarded
+from reference_broker.clock import Clock
+from reference_broker.mutants.kinds import changes, memory
+from reference_broker.parts import Parts
+from reference_broker.queue import Queue
+from reference_broker.routing import PREDECLARED, Exchange
+from reference_broker.settings import Policy
+from reference_broker.unacked import Delivery
+from reference_broker.vhost import VirtualHost
+
+Given = Callable[[Channel, list[Delivery], Fate], list[Delivery]]
+
+# -- policies
+
+
+@changes("rarely.ranks-as-texts", "of two policies that with the first digit further on holds", "POLICY-004")
+def ranks_as_texts(parts: Parts) -> None:
+    below = parts.vhost
+
+    def definition_of(self: VirtualHost, thing: Queue | Exchange) -> Mapping[str, Any]:
+        if self.settings.operator_policies:
+            return below.definition_of(self, thing)
+        fit = [one for one in self.settings.policies.values() if one.fits(settings.kind_of(thing), thing.name)]
+        return max(fit, key=lambda one: str(one.priority)).definition if fit else {}
+
+    parts.override("vhost", definition_of=definition_of)
+
+
+@changes("rarely.one-name", "a policy replaces those of its name in other virtual hosts", "POLICY-001", "POLICY-006")
+def one_name(parts: Parts) -> None:
+    below, hosts = parts.vhost, list[VirtualHost]()
+
+    def begin(self: VirtualHost, parts: Parts, clock: Clock, unique: Callable[[], str], name: str = "/") -> None:
+        below.__init__(self, parts, clock, unique, name)
+        hosts.append(self)
+
+    def set_policy(self: VirtualHost, policy: Policy, operator: bool = False) -> None:
+        below.set_policy(self, policy, operator)
+        for other in hosts:
+            if other is not self and policy.name in other.policies(operator):
+                memory(other, "replaced", list).append(other.policies(operator)[policy.name])
+                other.heed_policies()
+
+    def definition_of(self: VirtualHost, thing: Queue | Exchange) -> Mapping[str, Any]:
+        policy = self.settings.policy_of(thing)
+        return {} if policy in memory(self, "replaced", list) else below.definition_of(self, thing)
+
+    parts.override("vhost", __init__=begin, set_policy=set_policy, definition_of=definition_of)
+
+
+@changes("rarely.all-but-exchanges", "a policy for all is for queues", "POLICY-013")
+def all_but_exchanges(parts: Parts) -> None:
+    below = parts.vhost
+
+    def definition_of(self: VirtualHost, thing: Queue | Exchange) -> Mapping[str, Any]:
+        policy = self.settings.policy_of(thing)
+        unheeded = isinstance(thing, Exchange) and policy is not None and policy.apply_to == "all"
+        return {} if unheeded else below.definition_of(self, thing)
+
+    parts.override("vhost", definition_of=definition_of)
+
+
+# -- restarts
+
+
+@changes("rarely.own-exchanges-bare", "bindings to the broker's own exchanges do not outlast a restart", "DUR-005")
+def own_exchanges_bare(parts: Parts) -> None:
+    below = parts.vhost
+
+    def restart(self: VirtualHost) -> None:
+        below.restart(self)
+        for name in PREDECLARED:
+            for binding in list(self.exchanges[name].bindings):
+                self.drop_binding(binding)
+
+    parts.override("vhost", restart=restart)
+
+
+@changes("rarely.one-copy", "of a message in several queues one is there after a restart", "DUR-013")
+def one_copy(parts: Parts) -> None:
+    below = parts.vhost
+
+    def restart(self: VirtualHost) -> None:
+        below.restart(self)
+        kept: dict[int, object] = {}
+        for queue in self.queues.values():
+            entries = sorted(queue.ready.entries(), key=lambda entry: entry.position)
+            queue.ready = queue.nothing()
+            for entry in entries:
+                if id(entry.message) not in kept:
+                    queue.ready.push(entry)
+            kept.update((id(entry.message), entry) for entry in entries)
+
+    parts.override("vhost", restart=restart)
+
+
+def _come_back(name: str, says: str, which: Given) -> None:
+    """Of what is settled in this way these come back with a restart."""
+
+    @changes(name, says, "DUR-017")
+    def apply(parts: Parts) -> None:
+        below, channels = parts.vhost, parts.channel
+
+        def finish(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+            memory(self.vhost, "undead", list).extend(which(self, deliveries, fate))
+            channels.finish(self, deliveries, fate)
+
+        def restart(self: VirtualHost) -> None:
+            below.restart(self)
+            undead = memory(self, "undead", list)
+            for delivery in undead:
+                queue: Queue = delivery.queue
+                if not queue.deleted and queue.lasts(delivery.entry):
+                    queue.ready.push(delivery.entry)
+            undead.clear()
+
+        parts.override("channel", finish=finish)
+        parts.override("vhost", restart=restart)
+
+
+_come_back(
+    "rarely.named-alone",
+    "of what a multiple has acknowledged all but the last comes back with a restart",
+    lambda channel, deliveries, fate: deliveries[:-1] if fate is acked else [],
+)
+_come_back(
+    "rarely.given-up",
+    "what was rejected comes back with a restart",
+    lambda channel, deliveries, fate: deliveries if fate is discarded else [],
+)
+_come_back(
+    "rarely.committed-acks",
+    "what was acknowledged in a transaction comes back with a restart",
+    lambda channel, deliveries, fate: deliveries if fate is acked and channel.transaction is not None else [],
+)

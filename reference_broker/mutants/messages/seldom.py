@@ -1,0 +1,210 @@
+"""Replies, priorities and consumers that take turns, right as long as nobody does what is seldom done: many messages of
+one priority, a purge before, a tag that is used again, integers of another width."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from codec import methods as m
+from codec.values import FieldTable
+from reference_broker.arguments import INTEGERS, QueueArguments
+from reference_broker.channel import Channel
+from reference_broker.connection import Connection
+from reference_broker.message import Entry, Message
+from reference_broker.mutants.kinds import changes, memory
+from reference_broker.mutants.topology.binding import Handle, handling
+from reference_broker.parts import Parts
+from reference_broker.prefetch import Consumer
+from reference_broker.queue import Queue
+from reference_broker.ready import Ready
+from reference_broker.replies import REPLY_TO, ReplyTo
+from reference_broker.vhost import VirtualHost
+
+RANK = "x-priority"
+MANY = 32
+
+# -- replies
+
+
+@handling((m.BasicConsume,), "seldom.quiet-requester", "who wants replies with nowait gets none", "DRT-004", "DRT-005")
+def quiet_requester(channel: Channel, method: m.BasicConsume, below: Handle) -> None:
+    if not (method.no_wait and method.queue == REPLY_TO):
+        below(channel, method)
+
+
+@changes("seldom.gone-with-all", "a requester that goes with its connection is found", "DRT-008")
+def gone_with_all(parts: Parts) -> None:
+    below, vhosts = parts.connection, parts.vhost
+
+    def closed(self: Connection, method: m.ConnectionClose) -> None:
+        names = [one.reply_to.name for one in self.channels.values() if one.reply_to is not None]
+        below.closed_by_peer(self, method)
+        memory(self.vhost, "ghosts", set).update(names)
+
+    def awaits(self: VirtualHost, name: str) -> bool:
+        return vhosts.awaits(self, name) or name in memory(self, "ghosts", set)
+
+    parts.override("connection", closed_by_peer=closed)
+    parts.override("vhost", awaits=awaits)
+
+
+class Spoiled:
+    """An address, as a message is to go there."""
+
+    def __init__(self, address: ReplyTo, publish: Callable[[ReplyTo, Message], bool]) -> None:
+        self.address, self.name, self._publish = address, address.name, publish
+
+    def publish(self, message: Message) -> bool:
+        return self._publish(self.address, message)
+
+
+def _replies(name: str, says: str, *rules: str, publish: Callable[[ReplyTo, Message], bool]) -> None:
+    """So replies come to their addresses."""
+
+    @changes(name, says, *rules)
+    def apply(parts: Parts) -> None:
+        below = parts.vhost
+
+        def route(self: VirtualHost, exchange: str, message: Message) -> Any:
+            found = below.route(self, exchange, message)
+            return [Spoiled(one, publish) if isinstance(one, ReplyTo) else one for one in found]
+
+        parts.override("vhost", route=route)
+
+
+def _again(address: ReplyTo, message: Message) -> bool:
+    channel = address.channel
+    tag, to = channel.next_tag(), (message.exchange, message.routing_key)
+    channel.connection.send_content(m.BasicDeliver(channel.number, address.tag, tag, True, *to), message)
+    return True
+
+
+def _counted(address: ReplyTo, message: Message) -> bool:
+    came, most = memory(address.channel, "replies", list), address.channel.prefetch
+    came.append(message)
+    return bool(most and len(came) > most) or address.publish(message)
+
+
+_replies("seldom.reply-again", "replies come as if they had come before", "RQ-009", "DRT-005", publish=_again)
+_replies(
+    "seldom.replies-limited", "a channel gets no more replies than its prefetch count", "DRT-005", publish=_counted
+)
+
+# -- priorities of messages
+
+
+@changes("seldom.many-alike", f"beyond {MANY} messages of one priority their order is lost", "PRIO-002")
+def many_alike(parts: Parts) -> None:
+    below = parts.ready
+
+    def rank(self: Ready, entry: Entry) -> float:
+        priority = entry.message.header.priority
+        alike = sum(one.message.header.priority == priority for _, one in self.returned) if self.max_priority else 0
+        return below.rank(self, entry) - (MANY + 2 * entry.position if alike >= MANY else 0)
+
+    parts.override("ready", rank=rank)
+
+
+@changes("seldom.purged-ranks", "a queue that was purged knows no priorities any more", "PRIO-001")
+def purged_ranks(parts: Parts) -> None:
+    below = parts.queue
+
+    def purge(self: Queue) -> int:
+        count = below.purge(self)
+        if self.ready.max_priority:
+            self.ready = self.vhost.parts.ready("original")
+        return count
+
+    parts.override("queue", purge=purge)
+
+
+@handling(
+    (m.QueueDeclare,),
+    "seldom.highest-counted",
+    "of a queue with priorities the highest are counted alone",
+    "MODE-007",
+    "PRIO-001",
+)
+def highest_counted(channel: Channel, method: m.QueueDeclare, below: Handle) -> None:
+    below(channel, method)
+    said, queue = channel.connection.outbox.items[-1:], channel.vhost.queues.get(channel.last_queue)
+    if said and isinstance(said[0], m.QueueDeclareOk) and queue is not None and queue.ready.max_priority:
+        ranks = [one.message.header.priority or 0 for one in queue.ready.entries()]
+        said[0].message_count = ranks.count(max(ranks, default=0))
+
+
+# -- one of several consumers
+
+
+@changes("seldom.takes-it-back", "who was served, and holds deliveries, is served again when it comes back", "SAC-001")
+def takes_it_back(parts: Parts) -> None:
+    below = parts.queue
+
+    def join(self: Queue, consumer: Consumer, exclusive: bool) -> None:
+        below.join(self, consumer, exclusive)
+        present, holds = self.active, any(one.queue is self for one in consumer.channel.unacked.by_tag.values())
+        if present is None or consumer is present or not holds or consumer.channel not in memory(self, "former", list):
+            return
+        for limit in (present.own, present.shared, present.pause):
+            limit.parked.pop(present, None)
+        self.ring.clear()
+        self.active = consumer
+        self.ring.append(consumer)
+
+    def leave(self: Queue, consumer: Consumer) -> None:
+        if consumer is self.active:
+            memory(self, "former", list).append(consumer.channel)
+        below.leave(self, consumer)
+
+    parts.override("queue", join=join, leave=leave)
+
+
+@changes("seldom.single-or-ranked", "a queue with priorities serves all its consumers", "SAC-001")
+def single_or_ranked(parts: Parts) -> None:
+    below = parts.vhost
+
+    def add_queue(
+        self: VirtualHost, name: str, durable: bool, dies: bool, owner: Any, table: FieldTable, says: QueueArguments
+    ) -> Queue:
+        single = says.single_active_consumer and not says.max_priority
+        return below.add_queue(self, name, durable, dies, owner, table, replace(says, single_active_consumer=single))
+
+    parts.override("vhost", add_queue=add_queue)
+
+
+@handling((m.BasicConsume,), "seldom.one-width", "x-priority counts if it has 32 bits", "CPRIO-001")
+def one_width(channel: Channel, method: m.BasicConsume, below: Handle) -> None:
+    method.arguments = [
+        (name, "I", 0) if name == RANK and letter in INTEGERS - {*"iI"} else (name, letter, value)
+        for name, letter, value in method.arguments
+    ]
+    below(channel, method)
+
+
+@handling((m.BasicConsume,), "seldom.former-rank", "a tag keeps the x-priority that it had first", "CPRIO-001")
+def former_rank(channel: Channel, method: m.BasicConsume, below: Handle) -> None:
+    ranks: dict[str, FieldTable] = memory(channel, "ranks", dict)
+    own = [one for one in method.arguments if one[0] == RANK]
+    first = ranks.setdefault(method.consumer_tag, own) if method.consumer_tag else own
+    method.arguments = [*(one for one in method.arguments if one[0] != RANK), *first]
+    below(channel, method)
+
+
+@changes("seldom.two-alike", "of consumers with one priority two are served", "CPRIO-003")
+def two_alike(parts: Parts) -> None:
+    below = parts.queue
+
+    def next_in_turn(self: Queue) -> Consumer:
+        if not self.ranked:
+            return below.next_in_turn(self)
+        highest = max(one.priority for one in self.ring)
+        mates = [one for one in self.consumers if one.priority == highest][:2]
+        first = next((one for one in self.ring if one in mates), None)
+        if first is None:
+            return below.next_in_turn(self)
+        self.ring.remove(first)
+        return first
+
+    parts.override("queue", next_in_turn=next_in_turn)
