@@ -20,6 +20,7 @@ from conformance.oracle.monitors.table import judges
 BY_GET, BY_CONSUMER = "got", "consumed"
 BOTH_WAYS = frozenset({"MODE-002", "ACK-003"})
 """Rules about deliveries of gets and to consumers alike."""
+SINGLE_COPY = "ROUTE-009"
 AFTER_AN_END = frozenset({"ACK-016", "AUTO-006"})
 """Of settlements around the end of a consumer or a channel. That a settlement is final anywhere is said by others."""
 
@@ -57,8 +58,15 @@ def settled_stays_away(fact: Delivered, notes: Notes) -> None:
             held.seq,
             at,
             held.channel.closed_with,
-            unless=(plain,) if rule in AFTER_AN_END else (),
+            unless=(*((plain,) if rule in AFTER_AN_END else ()), *_by_several_ways(fact)),
         )
+
+
+def _by_several_ways(fact: Delivered) -> tuple[str, ...]:
+    """The rule that explains it where an exchange led the message there: it may have put there several copies."""
+    publication = fact.copy.publication
+    led = publication is not None and bool(publication.exchange)
+    return (SINGLE_COPY,) if led and not fact.event.has("redelivered") else ()
 
 
 @judges(Delivered, "MODE-001", "ACK-001", "ACK-004", "ACK-011", "ACK-016", "ACK-019", "TX-009")

@@ -357,3 +357,14 @@ def test_who_confirms_everything_twice_says_nothing_of_queues(play: Play) -> Non
     (found,) = play(TWICE).judge.judgement.findings
     assert (found.rule, found.unless) == ("CNF-010", ("CNF-004",))
     assert play(TWICE.replace("@exchange x q r", "@exchange x q")).broken == ["CNF-004"]
+
+
+LED = "@queue q \n @exchange x q \n @confirming 1 \n 1 > publish any m1 exchange=x \n 1 < ack 1 \n @open 2 \n"
+THERE_TWICE = "2 > get q no_ack \n 2 < get-ok 1 m1 any \n 2 > get q no_ack \n 2 < get-ok 2 m1 any {}"
+
+
+def test_a_second_copy_is_no_second_delivery(play: Play) -> None:
+    """MODE-002: an exchange may have put it there twice (ROUTE-009); what is marked as redelivered is the same one."""
+    for mark, others in (("", ("ROUTE-009",)), ("redelivered", ())):
+        found = {one.rule: one.unless for one in play(LED + THERE_TWICE.format(mark)).judge.judgement.findings}
+        assert found["MODE-002"] == others
