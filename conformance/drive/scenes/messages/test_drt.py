@@ -11,7 +11,7 @@ from conformance.drive.channel import Channel
 from conformance.drive.drivers.raw import RawConnection
 from conformance.drive.scenes.contents.test_content import every_property
 from conformance.drive.scenes.marks import QueueType, rule
-from conformance.drive.scenes.props import confirming, large
+from conformance.drive.scenes.props import confirming, large, patiently
 from conformance.drive.scenes.topology.test_queue import leave
 from conformance.drive.stage import Stage
 
@@ -206,8 +206,12 @@ def test_looking_for_a_requester(stage: Stage, how: str) -> None:
     stage.channel().declare(address, passive=True)
     stage.quiesce()
     gone(stage, channel, tag, how)
-    stage.channel().declare(address, passive=True)
-    stage.quiesce()
+
+    def look() -> None:
+        stage.channel().declare(address, passive=True)
+        stage.quiesce()
+
+    patiently(stage, look)
 
 
 @rule("DRT-009", queue_types=CLASSIC)

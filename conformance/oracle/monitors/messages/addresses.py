@@ -19,6 +19,7 @@ from conformance.oracle.model.facts import Answered, ClosedUnasked, Confirmed, C
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.messages.drt import ADDRESS, ASKS, PUBLISH, Replies, offered
 from conformance.oracle.monitors.notes import Notes
+from conformance.oracle.monitors.patience import LEFT, too_late
 from conformance.oracle.monitors.table import follows, judges
 
 TOLD, MADE_UP, ROUTED = "DRT-008", "DRT-009", "DRT-012"
@@ -28,11 +29,24 @@ DECLARE, NOT_FOUND, PRECONDITION = (50, 10), 404, 406
 MOST = 256
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A passive declaration of an address: the rule that speaks of it, whether the requester is there, and when it was
+    sent; `first`: the first since the requester has gone. An address may be forgotten late."""
+
+    rule: str
+    present: bool | None
+    sent: int
+    first: int
+
+
 @dataclass(slots=True)
 class Looks:
-    """By the seq of each passive declaration: the rule that speaks of it, and whether the requester is there."""
+    """By the seq of each."""
 
-    looks: dict[int, tuple[str, bool | None]] = field(default_factory=dict)
+    looks: dict[int, Look] = field(default_factory=dict)
+    missed: dict[str, int] = field(default_factory=dict)
+    """By address: when it was first looked for, since its requester has gone."""
     returned: set[str] = field(default_factory=set)
 
 
@@ -86,26 +100,31 @@ def looked(fact: Passed, notes: Notes) -> None:
     event, channel = fact.event, fact.connection.channels.get(fact.event.channel)
     if event.direction != TO_BROKER or not event.has("passive") or not event.queue or not offered(notes.profile):
         return
-    owner, memory = notes.memory(Replies).addresses.get(event.queue), notes.memory(Looks).looks
+    owner, memory, now = notes.memory(Replies).addresses.get(event.queue), notes.memory(Looks), event.time_ns
     if channel is None or channel.state != OPEN or event.has("no_wait"):
         return
     if owner is not None:
-        memory[event.seq] = TOLD, False if owner.channel.connection.left else owner.there()
+        present = False if owner.channel.connection.left else owner.there()
+        first = memory.missed.setdefault(event.queue, now) if present is False else now
+        memory.looks[event.seq] = Look(TOLD, present, now, first)
     elif event.queue.startswith(f"{REPLIES}."):
-        memory[event.seq] = MADE_UP, False
-    if len(memory) > MOST:
-        del memory[next(iter(memory))]
+        memory.looks[event.seq] = Look(MADE_UP, False, now, now)
+    if len(memory.looks) > MOST:
+        del memory.looks[next(iter(memory.looks))]
+    if len(memory.missed) > MOST:
+        del memory.missed[next(iter(memory.missed))]
 
 
 @judges(Answered, TOLD)
 def there(fact: Answered, notes: Notes) -> None:
     """Yes. Of a name that this history does not know, somebody else may be the requester."""
-    rule, present = notes.memory(Looks).looks.pop(fact.request.seq, ("", None))
-    if rule != TOLD or present is None:
+    look = notes.memory(Looks).looks.pop(fact.request.seq, None)
+    if look is None or look.rule != TOLD or look.present is None:
         return
     counts = fact.event.args.get("message_count"), fact.event.args.get("consumer_count")
-    if not present:
-        notes.find(TOLD, fact.event, "channel.close 404: the requester has gone", "declare-ok", fact.request.seq)
+    if not look.present:
+        if too_late(look.sent, look.first, LEFT, notes):
+            notes.find(TOLD, fact.event, "channel.close 404: the requester has gone", "declare-ok", fact.request.seq)
     elif counts == (0, 1):
         notes.show(TOLD, "there", ("there", "gone"))
     else:
@@ -131,17 +150,17 @@ def _closed(event: Event, channels: Iterable[ChannelLife], what: str, notes: Not
     memory = notes.memory(Looks).looks
     if len(pending) != 1 or pending[0].seq not in memory or ids_of(event) not in (DECLARE, (0, 0)):
         return
-    rule, present = memory.pop(pending[0].seq)
+    look = memory.pop(pending[0].seq)
     wrong = what == "connection" or event.args.get("reply_code") != NOT_FOUND
     observed = f"{what}: {closing(event.args)}"
-    if present:
-        notes.find(rule, event, "declare-ok: the requester is there", observed, pending[0].seq)
+    if look.present:
+        notes.find(look.rule, event, "declare-ok: the requester is there", observed, pending[0].seq)
     elif wrong:
-        notes.find(rule, event, f"channel.close {NOT_FOUND}", observed, pending[0].seq)
-    elif rule == MADE_UP:
-        notes.exercise(rule)
-    elif present is False:
-        notes.show(rule, "gone", ("there", "gone"))
+        notes.find(look.rule, event, f"channel.close {NOT_FOUND}", observed, pending[0].seq)
+    elif look.rule == MADE_UP:
+        notes.exercise(look.rule)
+    elif look.present is False:
+        notes.show(look.rule, "gone", ("there", "gone"))
 
 
 @judges(Returned, ROUTED)

@@ -28,6 +28,7 @@ CANCELLED = "1 > cancel r \n 1 < cancel-ok r \n"
 REFUSED = "1 < closed 406 60 20 no \n 1 > closed-ok"
 LOOK = f"@open 7 \n 7 > declare {A1} passive \n"
 THERE = f"7 < declare-ok {A1} 0 consumers=1 \n"
+AND_AGAIN = (LOOK + THERE).replace("7", "6")
 NOT_THERE = "7 < closed 404 50 10 no queue \n 7 > closed-ok \n"
 GONE = ASKED + CANCELLED
 REFUSES = LISTENS + f"@queue q \n 1 > publish q m1 {ASKS} \n"
@@ -80,8 +81,8 @@ BROKEN = [
     ("DRT-007", GONE + SENT.replace("8 < ack 1", "8 < closed 404 60 40 no queue \n 8 > closed-ok")),
     ("DRT-008", ASKED + LOOK + NOT_THERE),
     ("DRT-008", ASKED + LOOK + THERE.replace("consumers=1", "")),
-    ("DRT-008", GONE + LOOK + THERE),
-    ("DRT-008", LEFT + LOOK + THERE),
+    ("DRT-008", GONE + LOOK + THERE + "- wait 3 \n" + AND_AGAIN),
+    ("DRT-008", LEFT + LOOK + THERE + "- wait 3 \n" + AND_AGAIN),
     ("DRT-008", GONE + LOOK + NOT_THERE.replace("404", "405")),
     ("DRT-009", MADE_UP + "0 < kicked 541 50 10 INTERNAL_ERROR"),
     ("DRT-009", MADE_UP + NOT_THERE.replace("404", "406")),
@@ -92,6 +93,7 @@ BROKEN = [
     ("DRT-012", ASKED + MANDATORY.replace("8 < ack", f"8 < return {A1} r1 \n 8 < ack") + CAME),
 ]
 LAWFUL = {
+    "an address that is forgotten late": LEFT + LOOK + THERE + "- wait 1 \n" + AND_AGAIN,
     "a request that is refused over something else": REFUSES + "1 < closed 404 60 40 no",
     "a request behind a publish that may be refused": LISTENS
     + f"@queue q \n 1 > publish q m0 expiration=x \n 1 > publish q m1 {ASKS} \n 1 < closed 406 60 40 no",
