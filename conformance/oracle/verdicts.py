@@ -42,6 +42,10 @@ REASONS: Mapping[str, tuple[str, str]] = {
         "share their broker with clients you did not capture (--whole if that is not so)",
     ),
     "clocks": ("was recorded with clocks that differ", "were recorded with clocks that differ"),
+    "namesakes": (
+        "uses one name of a queue in two virtual hosts: capture one of them",
+        "use one name of a queue in two virtual hosts: capture one of them",
+    ),
 }
 """Why a history may be incomplete, in words for one history and for several."""
 

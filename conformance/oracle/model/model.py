@@ -31,6 +31,7 @@ class Model:
         "captured",
         "connections",
         "deleted",
+        "homes",
         "killed",
         "opaque",
         "open",
@@ -57,6 +58,8 @@ class Model:
         """Why the world is not closed, as `gaps` has it."""
         self.captured = False
         """It was taken off the wire between its clients and the broker."""
+        self.homes: dict[str, str] | None = None
+        """By queue: the virtual host in which it was named first. None: nobody else observes this history."""
         self.settings = timeouts.Settings()
         self.pauses = Pauses()
         self.over: deque[str] = deque()

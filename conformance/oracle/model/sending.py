@@ -18,7 +18,7 @@ from conformance.oracle.model.connections.channels import CLOSED, CLOSING, FAILI
 from conformance.oracle.model.connections.connection import Connection
 from conformance.oracle.model.consumers import cancelling, consuming, settling
 from conformance.oracle.model.consumers.settling import SETTLING
-from conformance.oracle.model.doubts import overtaking
+from conformance.oracle.model.doubts import gaps, overtaking
 from conformance.oracle.model.publishing import publishes, rerouting, transacting
 from conformance.oracle.model.queues import defining
 from conformance.oracle.model.queues.stock import stock_of
@@ -110,6 +110,7 @@ def _user(event: Event) -> str:
 def _carry_out(model: Model, channel: ChannelLife, event: Event, earlier: int) -> None:
     """A method that the broker handles: what it needs is weighed before it has any effect. `earlier` is the same method
     before, if that may not be handled yet."""
+    gaps.meet(model, channel, event)
     stock = stock_of(model, channel, event) if _depends_on_stock(event) else None
     must = None if model.open else topology.weigh(topology.Asked(model.topology, channel, event, model.profile, stock))
     if isinstance(must, topology.Refusal):

@@ -16,6 +16,9 @@ It does not matter where on the path the frames were seen: what a client sends i
 it, and what the broker sends is seen afterwards. But if clocks differ, connections have no common order. Then each is
 judged as if it were alone in an open world.
 
+Queues are known by their names. Where an observer sees one name used in two virtual hosts, it cannot be told any more
+which of the two queues is meant, and the world is open from there on, too.
+
 In an open world no queue is known, so nothing is owed. `monitors/standing.py` says which claims need which scope, and
 what is judged all the same.
 """
@@ -29,20 +32,35 @@ from conformance.oracle import topology
 from conformance.oracle.model.connections.handshake import Handshake
 
 if TYPE_CHECKING:
+    from conformance.oracle.model.connections.channels import ChannelLife
     from conformance.oracle.model.connections.connection import Connection
     from conformance.oracle.model.model import Model
 
 BEFORE, LOST, CUT_OFF, SHARED, CLOCKS = "joined", "gap", "cut", "open world", "clocks"
+NAMESAKES = "namesakes"
 """Why a history may be incomplete; `verdicts.REASONS` has the words."""
 
 
 def observed(model: Model, event: Event) -> None:
     """What the observer says about the world around the history."""
+    model.homes = {} if model.homes is None else model.homes
     model.captured = model.captured or event.args.get("by") == "capture"
     if event.args.get("others", True):
         open_world(model, SHARED)
     elif not event.args.get("ordered", True):
         open_world(model, CLOCKS)
+
+
+def meet(model: Model, channel: ChannelLife, event: Event) -> None:
+    """A method names a queue; in an observed history it may be that of another virtual host."""
+    homes, vhost = model.homes, channel.connection.vhost
+    by_key = event.method == "basic.publish" and not event.exchange
+    name = event.routing_key if by_key else event.queue
+    if homes is None or model.open or not name:
+        return
+    home = homes.get(name, vhost) if by_key else homes.setdefault(name, vhost)
+    if home != vhost:
+        open_world(model, NAMESAKES)
 
 
 def tear(model: Model, connection: Connection, event: Event, reason: str) -> None:

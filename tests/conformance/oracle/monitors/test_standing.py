@@ -134,6 +134,27 @@ def test_the_fate_of_messages_needs_all_connections(play, mark: str, reason: str
     assert reason in REASONS
 
 
+def entered(on: str, vhost: str) -> str:
+    """A connection in this virtual host, with a channel and a queue q."""
+    begun = f"{on}:0 < start \n {on}:0 > start-ok \n {on}:0 > enter {vhost} \n {on}:0 < entered \n"
+    return begun + f"{on}:1 > open \n {on}:1 < open-ok \n" + f"{on}:1 > declare q \n {on}:1 < declare-ok q \n"
+
+
+@pytest.mark.parametrize(
+    "then",
+    ["x:1 > declare q passive \n x:1 < declare-ok q", "x:1 > delete q \n x:1 < delete-ok", "x:1 > publish q m1"],
+)
+def test_a_queue_of_one_name_in_another_virtual_host_opens_the_world(play, then: str) -> None:
+    """CAN-003, QUEUE-020 and others: what is done to the one was told of the other."""
+    one = entered("c", "a") + "c:1 > consume q c1 \n c:1 < consume-ok c1 \n"
+    both = one + entered("x", "b") + then + "\n - deadline replies"
+    assert play(both).broken != [] or "publish" in then
+    book = play("- observed \n" + both)
+    assert (book.broken, book.judge._model.open) == ([], "namesakes")
+    assert play("- observed \n" + one + entered("x", "a")).judge._model.open == ""
+    assert "namesakes" in REASONS
+
+
 @pytest.mark.parametrize(
     "history",
     [
