@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from conformance.oracle.model.connections.connection import Connection
     from conformance.oracle.model.model import Model
 
-BEFORE, LOST, CUT_OFF, SHARED, CLOCKS = "joined", "gap", "cut", "open world", "clocks"
-NAMESAKES = "namesakes"
+BEFORE, LOST, CUT_OFF = "joined", "gap", "cut"
+SHARED, CLOCKS, NAMESAKES = "open world", "clocks", "namesakes"
 """Why a history may be incomplete; `verdicts.REASONS` has the words."""
 
 

@@ -148,7 +148,7 @@ def test_a_queue_of_one_name_in_another_virtual_host_opens_the_world(play, then:
     """CAN-003, QUEUE-020 and others: what is done to the one was told of the other."""
     one = entered("c", "a") + "c:1 > consume q c1 \n c:1 < consume-ok c1 \n"
     both = one + entered("x", "b") + then + "\n - deadline replies"
-    assert play(both).broken != [] or "publish" in then
+    assert play(both).broken != [], "where nobody says that it is observed"
     book = play("- observed \n" + both)
     assert (book.broken, book.judge._model.open) == ([], "namesakes")
     assert play("- observed \n" + one + entered("x", "a")).judge._model.open == ""
