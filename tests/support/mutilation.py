@@ -81,6 +81,16 @@ def unordered(history: History, chance: Random) -> list[Event]:
     return numbered([mark, *(next(lane_of[name]) for name in turns)])
 
 
+def doubled(history: History, chance: Random) -> list[Event]:
+    """The same went on beside it, in another virtual host."""
+    copy = [_elsewhere(event) for event in history if event.connection]
+    here, elsewhere = iter(history), iter(copy)
+    turns = [here] * len(history) + [elsewhere] * len(copy)
+    chance.shuffle(turns)
+    mark = _mark(history, ev.OBSERVED, "", by="capture", others=False, ordered=True)
+    return numbered([mark, *map(next, turns)])
+
+
 def several(history: History, chance: Random) -> list[Event]:
     """All sorts of things went wrong."""
     made: History = history
@@ -89,7 +99,7 @@ def several(history: History, chance: Random) -> list[Event]:
     return list(made)
 
 
-ALL: Sequence[Mutilation] = (late, left, gapped, sieved, bereft, crowded, unordered, several)
+ALL: Sequence[Mutilation] = (late, left, gapped, sieved, bereft, crowded, unordered, doubled, several)
 
 
 def numbered(history: Iterable[Event]) -> list[Event]:
@@ -121,6 +131,14 @@ def _gap(history: list[Event], chance: Random) -> list[Event]:
     lost = same[: chance.choice((1, 1, 2, 3, 8, 40))]
     mark = _mark(history, ev.GAP, lane[0], direction=lane[1], octets=None, reason="lost")
     return [mark if at == first else event for at, event in enumerate(history) if at == first or at not in set(lost)]
+
+
+def _elsewhere(event: Event) -> Event:
+    """It, on a connection of its own to another virtual host."""
+    moved = event._replace(connection=f"{event.connection} elsewhere")
+    if event.method != "connection.open":
+        return moved
+    return moved._replace(arguments=json.dumps({**event.args, "virtual_host": "elsewhere"}, sort_keys=True))
 
 
 def _alive(history: History) -> set[str]:
