@@ -8,15 +8,12 @@ changes), whether it was delivered before, when it expires, and which segment of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import codec
 from codec.values import FieldTable
 from reference_broker.arguments import TYPE_NAMES
 from reference_broker.errors import precondition
-
-if TYPE_CHECKING:
-    from reference_broker.store.segments import Segment
 
 FRAME_OVERHEAD = 8
 PERSISTENT = 2
@@ -102,6 +99,17 @@ def listed(fields: FieldTable, wanted: str) -> list[str]:
         if name == wanted:
             raise precondition(f'invalid message: {{unacceptable_type_in_header,"{name}",{TYPE_NAMES[letter]}}}')
     return []
+
+
+class Segment:
+    """A part of the log: how many of the messages in it live, and its octets."""
+
+    __slots__ = ("live", "number", "octets")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.live = 0
+        self.octets = 0
 
 
 class Entry:

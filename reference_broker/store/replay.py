@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from reference_broker.message import Message
+from reference_broker.message import Message, Segment
 from reference_broker.store import records
 from reference_broker.store.records import ENTRY, NUMBER, Key, Place
-from reference_broker.store.segments import Segment
 
 NO_TURN = -1
 

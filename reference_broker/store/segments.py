@@ -9,20 +9,11 @@ from __future__ import annotations
 
 from collections import deque
 
-from reference_broker.message import Message
+from reference_broker.message import Message, Segment
 
 SEGMENT_OCTETS = 32 << 20
 OVERHEAD = 100
 SPARE_SEGMENTS = 4
-
-
-class Segment:
-    __slots__ = ("live", "number", "octets")
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.live = 0
-        self.octets = 0
 
 
 class Segments:
