@@ -63,35 +63,47 @@ class _Walk:
     def through(self, exchange: Exchange, ways: tuple[str, ...]) -> None:
         """Takes every binding of the exchange; `ways` led here."""
         self._met.add(exchange)
-        matched = False
+        taken, passed = set[str](), set[str]()
         for binding in exchange.bindings:
             way = way_of(exchange, binding, self._message.keys)
             self.result.delicate |= way in DELICATE
-            matches = MATCHERS[exchange.kind](binding.terms, self._message)
-            if matches and binding.stands_for(self._actor):
-                matched = True
+            matches = bool(MATCHERS[exchange.kind](binding.terms, self._message))
+            stands = bool(binding.stands_for(self._actor))
+            if stands:
+                (taken if matches else passed).add(way)
+            if stands and matches:
                 self._take(binding, (*ways, way, *self._beside(exchange, binding)))
-            elif binding.to.there_for(self._actor) and isinstance(binding.to, NamedQueue):
-                nearest = next((one for one in (*ways, way) if one in DELICATE), ONWARD if ONWARD in ways else way)
-                if matches:
-                    self.result.barred[binding.to.name] = gone_of(exchange, binding)
-                self.result.barred.setdefault(binding.to.name, nearest)
-            elif binding.to.there_for(self._actor) and matches:
-                self._bar(binding.to, UNTIED)
+            elif binding.to.there_for(self._actor):
+                self._pass(exchange, binding, (*ways, way), matches, stands)
             elif matches:
                 self._outlive(binding)
-            elif binding.to.there_for(self._actor) and binding.stands_for(self._actor):
-                self._bar(binding.to, way)
         for binding in exchange.former:
             if MATCHERS[exchange.kind](binding.terms, self._message):
                 self._outlive(binding)
+        self._turn(exchange, ways, taken, passed)
+
+    def _pass(self, exchange: Exchange, binding: Binding, ways: tuple[str, ...], matches: bool, stands: bool) -> None:
+        """The binding does not lead there: it does not match, or is gone."""
+        to, way = binding.to, ways[-1]
+        if isinstance(to, NamedQueue):
+            nearest = next((one for one in ways if one in DELICATE), ONWARD if ONWARD in ways else way)
+            if matches:
+                self.result.barred[to.name] = gone_of(exchange, binding)
+            self.result.barred.setdefault(to.name, nearest)
+        elif matches:
+            self._bar(to, UNTIED)
+        elif stands:
+            self._bar(to, way)
+
+    def _turn(self, exchange: Exchange, ways: tuple[str, ...], taken: set[str], passed: set[str]) -> None:
+        """To the alternate exchange if no binding was taken; who sees a delicate match otherwise goes the other way."""
         alternate = self._alternate(exchange)
         if alternate is None or alternate in self._met:
             return
-        if matched:
-            self._bar(alternate, SPARED)
+        if taken:
+            self._bar(alternate, SPARED if taken - DELICATE else min(taken))
         else:
-            self.through(alternate, (*ways, ALTERNATE))
+            self.through(alternate, (*ways, *sorted(passed & DELICATE), ALTERNATE))
 
     def _take(self, binding: Binding, ways: tuple[str, ...]) -> None:
         to = binding.to

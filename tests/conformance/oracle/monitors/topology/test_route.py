@@ -36,6 +36,7 @@ ALTERNATE = f"""{Q} @exchange y r
     90 > bind q x a
     90 < bind-ok
 """
+DOTTED = ALTERNATE.replace("direct", "topic").replace("bind q x a", "bind q x a.*")
 REMOVED = f"{route('direct', 'a')} 90 > bind q x b \n 90 < bind-ok \n 90 > unbind q x a \n 90 < unbind-ok \n"
 NAMELESS = f"{Q} 90 > exchange x direct \n 90 < exchange-ok \n 1 > declare q passive \n 1 < declare-ok q \n"
 NAMELESS += "1 > bind - x \n 1 < bind-ok \n"
@@ -87,6 +88,11 @@ BROKEN = [
     ("ROUTE-015", route("direct", "a") + sent("r") + comes("r")),
     ("ROUTE-015", route("fanout", "a") + sent("b") + "90 > bind r x \n 90 < bind-ok \n" + comes("r")),
     ("ROUTE-016", route("topic", "a") + sent("a.") + comes("q")),
+    ("ROUTE-016", DOTTED + sent("a.") + "- deadline drain q"),
+    ("ROUTE-016", DOTTED + sent("a.") + comes("r")),
+    ("ROUTE-016", DOTTED.replace("a.*", "a.") + sent("a") + "- deadline drain r"),
+    ("ROUTE-012", DOTTED + sent("a") + "- deadline drain r"),
+    ("ROUTE-013", DOTTED + sent("a.b") + comes("r")),
     (
         "ROUTE-017",
         route("headers", "-", "x-match=all-with-x", TAG) + sent("any", "m1", 1, "h.x-tag=b") + comes("q"),
