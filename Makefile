@@ -87,7 +87,7 @@ bench-pipeline: native  ## what the stages of the pipeline cost, beside DuckDB a
 	@[ -n "$(EVENTS)" ] || $(PY) -m benchmarks.pipeline_bench --plain --only check stream growth
 
 equality: setup  ## thousands of traces judged live, by the plain fold and on Spark: TRACES=5000
-	@EQUALITY_TRACES=$(or $(TRACES),5000) $(PY) -m pytest tests/reports/test_equality.py -q
+	@EQUALITY_TRACES=$(or $(TRACES),5000) $(PY) -m pytest tests/reports/pipeline/test_equality.py -q
 
 native: setup  ## compile the fold of `trace check` and `trace watch` for this machine, and prove that it judges the same
 	@.ci/apt.sh gcc=gcc
@@ -97,7 +97,7 @@ native: setup  ## compile the fold of `trace check` and `trace watch` for this m
 
 test-long: setup  ## clusters, jobs that are killed or interrupted, and repeats; CI runs it when their rooms have changed
 	CLUSTER_LONG=1 $(PY) -m pytest tests -q -m long
-	EQUALITY_TRACES=150 $(PY) -m pytest tests/reports/test_equality.py -q
+	EQUALITY_TRACES=150 $(PY) -m pytest tests/reports/pipeline/test_equality.py -q
 
 captures: setup  ## real programs captured by tcpdump, on a RabbitMQ (AMQP_RABBITMQ_URL) and on wrong brokers: SCALE=10
 	@.ci/apt.sh tcpdump=tcpdump

@@ -80,7 +80,6 @@ FULL: dict[str, str] = {
     "reference_broker/management": "one file for each kind of path",
     "reports/pipeline": "one file for each step",
     "tests/reference_broker": "one file for each file of the broker",
-    "tests/reports": "one file for each page and step",
 }
 """Folders that hold more than `MOST` files, each with the reason."""
 BY_AREA = (

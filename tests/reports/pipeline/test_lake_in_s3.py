@@ -32,11 +32,11 @@ from tests.support.gold import folded, gist
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 DIES = """
 import os, signal, sys
 from reports.pipeline.session import session
-from tests.reports.test_lake_in_s3 import Dies, Ended, interrupted
+from tests.reports.pipeline.test_lake_in_s3 import Dies, Ended, interrupted
 spark = session(sys.argv[2], master="local[2]", settings={"spark.sql.shuffle.partitions": "2"}, octets=1)
 Dies.end = staticmethod(lambda: os.killpg(0, signal.SIGKILL))
 interrupted(sys.argv[1], spark)

@@ -76,7 +76,7 @@ def run(url: str, tmp_path: Path) -> tuple[dict[str, Any], Path]:
         text=True,
         timeout=300,
         check=False,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
     )
     assert ran.returncode in (0, 1), ran.stdout + ran.stderr
     return json.loads((tmp_path / "report" / "results.json").read_text("utf-8")), tmp_path / "rec"

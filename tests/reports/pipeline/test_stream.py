@@ -39,7 +39,7 @@ HEADER = {
     "queue_types": ["classic", "quorum"],
     "capabilities": ["basic.nack"],
 }
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 TOLD = (check.FINDING, check.EXERCISED, check.REPORT, check.DOUBT)
 
 WATCHER = """

@@ -31,7 +31,7 @@ from tools.pages.lake import PAGE, page
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 ODD = "a.pcap [::1]:5672 /%41=é'\"#?{}~&+"
 
 
@@ -182,7 +182,7 @@ DIES = """
 import os, sys
 from deltalake import DeltaTable
 from reports.pipeline import lake
-from tests.reports.test_lake import write
+from tests.reports.pipeline.test_lake import write
 at = lake.Lake(sys.argv[1])
 def stop(*_, **__):
     print("here", flush=True)

@@ -12,7 +12,7 @@ import pytest
 from reports.pipeline import session
 from reports.pipeline.session import NotInstalled, java
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 COUNTS = (
     "from reports.pipeline.session import session; spark = session('noise.log', master='local[1]');"
     " print(spark.range(9).mapInArrow(lambda rows: rows, 'id long').count()); spark.stop()"

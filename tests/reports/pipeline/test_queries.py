@@ -19,7 +19,7 @@ from tests.reports.test_alone import written
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PAGE = Path(__file__).parents[2] / "docs" / "query-the-lake.md"
+PAGE = Path(__file__).parents[3] / "docs" / "query-the-lake.md"
 BLOCKS = re.findall(r"```(\w[^\n]*)\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
 QUERIES = [text for kind, text in BLOCKS if kind == "sql"]
 

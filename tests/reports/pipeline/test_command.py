@@ -28,7 +28,7 @@ from tools import offline as command
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 HEADER = {
     "run": "r1",
     "profile": "documented",

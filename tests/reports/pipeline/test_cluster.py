@@ -24,7 +24,7 @@ from reports import objects
 from reports.pipeline import cluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 LONG = bool(os.environ.get("CLUSTER_LONG"))
 HEADER = {
     "profile": "documented",
