@@ -23,7 +23,8 @@ import h11
 
 from reference_broker import management
 from reference_broker.access import User
-from reference_broker.management import Ask, Refusal, Route, Router, paging
+from reference_broker.management import Ask, Refusal, Route, Router
+from reference_broker.management.answers import paging
 from reference_broker.management.node import Listener
 from reference_broker.management.route import SUFFICE, taken_apart
 from reference_broker.origin import is_loopback

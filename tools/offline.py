@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.history.recording import BadRecording
 from reports import objects
+from reports.lake.commits import BadLake, Lake
 from reports.objects import Place, Unavailable
 from reports.pipeline.inputs import Inputs, gather
-from reports.pipeline.lake import BadLake, Lake
 from reports.pipeline.session import NotInstalled, running
 
 if TYPE_CHECKING:

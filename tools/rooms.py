@@ -75,10 +75,7 @@ ENTANGLED: dict[str, tuple[str, ...]] = {
 }
 """Files that may import each other in a circle, by the reason."""
 FULL: dict[str, str] = {
-    "benchmarks": "one file for each bench, and what it plays",
     "reference_broker": "one file for each feature of a broker",
-    "reference_broker/management": "one file for each kind of path",
-    "reports/pipeline": "one file for each step",
     "tests/reference_broker": "one file for each file of the broker",
 }
 """Folders that hold more than `MOST` files, each with the reason."""

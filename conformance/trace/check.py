@@ -103,8 +103,8 @@ def _on_spark(inputs: Inputs, wanted: CheckOptions, told: GivenOptions, stages: 
 
     installed()
     from conformance.trace.results_spark import checked
+    from reports.lake.commits import Lake
     from reports.pipeline.job import Job
-    from reports.pipeline.lake import Lake
     from reports.pipeline.watch import watched
 
     log = wanted.out / "spark.log" if isinstance(wanted.out, Path) else None

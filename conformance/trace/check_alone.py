@@ -46,7 +46,7 @@ def judged(
         stages.note(NO_TABLES)
         return results, summary(runs, rows)
     from reports.alone import tables as lakes
-    from reports.pipeline.lake import Lake
+    from reports.lake.commits import Lake
 
     lake = Lake(objects.join(wanted.out, "lake"))
     lakes.write(lake, inputs, runs, whole=wanted.whole)

@@ -122,8 +122,8 @@ def _interrupts() -> Iterator[threading.Event]:
 
 def _tell(stream: Stream, number: int) -> None:
     """What a batch brought, in a few lines."""
+    from reports.lake.columns import JUDGEMENTS
     from reports.pipeline import check, follow
-    from reports.pipeline.columns import JUDGEMENTS
     from reports.pipeline.stream import RUN, UNREADABLE
 
     rows = stream.lake.read(JUDGEMENTS.name, [str(number)]).to_pylist()

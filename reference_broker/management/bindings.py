@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from codec import methods as m
 from codec.values import FieldTable
-from reference_broker.management import views
+from reference_broker.management.answers import views
 from reference_broker.management.route import NOT_FOUND, Answer, Ask, Refusal, Route, route
 from reference_broker.management.topology import BINDING, arguments, direct, known_exchange, known_queue
 from reference_broker.queue import Queue

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from codec.errors import ReplyCode
 from reference_broker.connection import Connection
 from reference_broker.errors import ConnectionException
-from reference_broker.management import views
+from reference_broker.management.answers import views
 from reference_broker.management.route import NOT_FOUND, Answer, Ask, Refusal, Route, route
 
 ROUTES: list[Route] = []

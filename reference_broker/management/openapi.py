@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from reference_broker.management.answers.shapes import schema, schemas
 from reference_broker.management.route import ANY, Fields, Route
-from reference_broker.management.shapes import schema, schemas
 
 VERSION = "3.1.0"
 MEANINGS = {200: "as asked", 201: "made", 204: "done"}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import codec
 from codec import methods as m
 from reference_broker import routing
-from reference_broker.management import topology, views
+from reference_broker.management import topology
+from reference_broker.management.answers import views
 from reference_broker.management.route import NOT_FOUND, Answer, Ask, Refusal, Route, route
 from reference_broker.sasl import mechanisms
 

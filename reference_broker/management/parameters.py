@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from reference_broker import quotas
-from reference_broker.management import policies, views
+from reference_broker.management import policies
+from reference_broker.management.answers import views
 from reference_broker.management.route import (
     ANY,
     NOT_FOUND,

@@ -9,7 +9,7 @@ from typing import Any
 import codec
 from codec import methods as m
 from codec import values
-from reference_broker.management import views
+from reference_broker.management.answers import views
 from reference_broker.management.node import WirelessChannel
 from reference_broker.management.route import NOT_FOUND, Answer, Ask, Field, Refusal, Route, bad_request, route
 from reference_broker.queue import Queue

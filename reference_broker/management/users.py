@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from reference_broker.access import RIGHTS, SHA256, InvalidAccess, Permission, User
-from reference_broker.management import views
+from reference_broker.management.answers import views
 from reference_broker.management.route import NOT_FOUND, Answer, Ask, Field, Refusal, Route, bad_request, route
 from reference_broker.settings import About
 

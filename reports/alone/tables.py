@@ -21,13 +21,13 @@ from reports.alone.marts import marts
 from reports.judging.runs import line
 from reports.judging.tables import VerdictRow
 from reports.judging.trends import ORDER
+from reports.lake.columns import MARTS, TABLES
+from reports.lake.columns import SILVER as EVENTS
+from reports.lake.commits import Lake
+from reports.lake.files import File, fresh
+from reports.lake.steps import GOLD, SILVER, TIMES, VERDICTS, abouts, judged_as, keep, made_of, unmade, unread
 from reports.pipeline import ingest, verdicts
-from reports.pipeline.columns import MARTS, TABLES
-from reports.pipeline.columns import SILVER as EVENTS
-from reports.pipeline.files import File, fresh
 from reports.pipeline.inputs import Inputs
-from reports.pipeline.lake import Lake
-from reports.pipeline.steps import GOLD, SILVER, TIMES, VERDICTS, abouts, judged_as, keep, made_of, unmade, unread
 
 
 def write(lake: Lake, inputs: Inputs, runs: Sequence[JudgedRun], *, whole: bool) -> None:

@@ -24,10 +24,10 @@ from pyarrow import parquet
 
 from reports import objects
 from reports import parquet as recorded
+from reports.lake.columns import SILVER
+from reports.lake.files import File, fresh
 from reports.objects import Place
 from reports.pipeline import places
-from reports.pipeline.columns import SILVER
-from reports.pipeline.files import File, fresh
 from reports.pipeline.ingest import ARROW, BLOCK, WORDS, batches_of, tasks
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from conformance.history.recording import BadRecording
 from reports import objects
 from reports.judging.gold import DOUBT, EXERCISED, FINDING, MET, REPORT, Row, fold_one, rows_of
 from reports.judging.world import NEVER, Closed, Torn
-from reports.pipeline.columns import GOLD
+from reports.lake.columns import GOLD
 from reports.pipeline.ingest import WORDS, to_events
 
 if TYPE_CHECKING:

@@ -19,12 +19,12 @@ from conformance.history import events as ev
 from conformance.oracle.verdicts import Verdict
 from reports.capture.about import PORTS
 from reports.judging.runs import about, held_to, line
+from reports.lake.columns import TABLES
+from reports.lake.commits import Lake
+from reports.lake.files import File, files_of_rows, kept, scan
+from reports.lake.steps import GOLD, SILVER, TIMES, VERDICTS, abouts, judged_as, keep, made_of, unmade, unread
 from reports.pipeline import blocks, check, cross, ingest, marts, shard, timing, verdicts
-from reports.pipeline.columns import TABLES
-from reports.pipeline.files import File, files_of_rows, kept, scan
 from reports.pipeline.inputs import CAPTURE, RECORDING, Inputs
-from reports.pipeline.lake import Lake
-from reports.pipeline.steps import GOLD, SILVER, TIMES, VERDICTS, abouts, judged_as, keep, made_of, unmade, unread
 from reports.pipeline.watch import Tell, watched
 
 if TYPE_CHECKING:

@@ -18,8 +18,9 @@ import pyarrow as pa
 
 from reports import objects
 from reports.judging.islands import HOST, MEETS, WHOLE, Link, apart, links
+from reports.lake import files
 from reports.objects import Place
-from reports.pipeline import blocks, files
+from reports.pipeline import blocks
 from reports.pipeline.ingest import to_events
 
 if TYPE_CHECKING:

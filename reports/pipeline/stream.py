@@ -44,11 +44,11 @@ from conformance.history.recording import BadRecording
 from conformance.oracle.model.publishing.publishes import uneven
 from conformance.oracle.monitors.state import UnknownState
 from reports.capture.files import is_capture
+from reports.lake.columns import JUDGEMENTS
+from reports.lake.commits import BadLake, Lake
+from reports.lake.files import kept, scan
 from reports.objects import Place
 from reports.pipeline import check, follow, ingest, verdicts
-from reports.pipeline.columns import JUDGEMENTS
-from reports.pipeline.files import kept, scan
-from reports.pipeline.lake import BadLake, Lake
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from conformance.history.stopwatch import FINENESS, Stopwatch, bucket, middle
 from reports import objects
+from reports.lake.columns import TIMES
 from reports.pipeline.check import read
-from reports.pipeline.columns import TIMES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -12,8 +12,8 @@ import pyarrow as pa
 from conformance.catalogue import profiles
 from conformance.history.recording import Recording
 from reports.judging.tables import Counted, Counts, Offer, VerdictRow, differences, of_run, offer
+from reports.lake.columns import VERDICTS
 from reports.pipeline import check, ingest
-from reports.pipeline.columns import VERDICTS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import fuzz, fuzz_sockets
-from benchmarks.fuzz_core import SWEEP, Tally, Victim, work
-from benchmarks.fuzz_inputs import HANDSHAKE, PHASES, Breaker, Input, corpus
+from benchmarks.fuzz import __main__ as fuzz
+from benchmarks.fuzz import sockets as fuzz_sockets
+from benchmarks.fuzz.core import SWEEP, Tally, Victim, work
+from benchmarks.fuzz.inputs import HANDSHAKE, PHASES, Breaker, Input, corpus
 from reference_broker.connection import Connection
 from reference_broker.outbox import Outbox
 

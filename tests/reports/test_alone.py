@@ -26,9 +26,9 @@ from conformance.trace.results import GivenOptions
 from reports.alone import store
 from reports.alone.judged import JudgedRun, judged
 from reports.alone.store import StoredHistory, histories
+from reports.lake.commits import Lake
 from reports.pipeline import job
 from reports.pipeline.inputs import gather
-from reports.pipeline.lake import Lake
 from tests.support.simulated import Wire
 
 ROOT = Path(__file__).parents[2]

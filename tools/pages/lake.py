@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reports.pipeline.columns import TABLES
+from reports.lake.columns import TABLES
 
 PAGE = Path(__file__).parents[2] / "docs" / "lake-tables.md"
 
 _HEAD = """\
 # The tables of the lake
 
-`python -m tools.pages.lake` writes this page from `reports/pipeline/columns.py`; change that file, not this page.
+`python -m tools.pages.lake` writes this page from `reports/lake/columns.py`; change that file, not this page.
 [query-the-lake.md](query-the-lake.md) shows queries. Delta tables have the same descriptions as comments on their
 columns. `trace watch` writes `judgements`; `trace check` writes the other tables.
 """

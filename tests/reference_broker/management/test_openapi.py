@@ -13,8 +13,8 @@ import pytest
 
 from reference_broker import ReferenceBroker
 from reference_broker.management import OURS, THEIRS, Route, Router
+from reference_broker.management.answers.shapes import SHAPES
 from reference_broker.management.route import ANY
-from reference_broker.management.shapes import SHAPES
 
 ROUTES = [*THEIRS, *OURS]
 NAMES = {

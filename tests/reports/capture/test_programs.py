@@ -33,8 +33,8 @@ from reference_broker.mutants import MUTANTS
 from reports.capture import about
 from reports.capture.capture import Capture, NoTraffic
 from reports.judging.world import Closed, Torn
-from reports.pipeline.columns import TABLES
-from reports.pipeline.lake import Lake
+from reports.lake.columns import TABLES
+from reports.lake.commits import Lake
 from tests.support import pcaps, perf, programs
 from tests.support.tracer import Tracer
 

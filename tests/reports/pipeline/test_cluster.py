@@ -84,7 +84,7 @@ import sys
 from pathlib import Path
 from reports.pipeline.inputs import gather
 from reports.pipeline.job import Job
-from reports.pipeline.lake import Lake
+from reports.lake.commits import Lake
 from reports.pipeline.session import session
 job = Job(session(remote=sys.argv[3]), Lake(sys.argv[2]), lambda stage, done, known: None)
 for row in job.verdicts(job.judged(gather([sys.argv[1]]))):

@@ -18,10 +18,10 @@ from conformance.history import recording
 from conformance.history.events import Event
 from conformance.oracle.monitors import judge
 from conformance.oracle.verdicts import Judgement, verdict_table
+from reports.lake.commits import Lake
 from reports.pipeline import verdicts
 from reports.pipeline.inputs import gather
 from reports.pipeline.job import Job
-from reports.pipeline.lake import Lake
 from tests.support.gold import folded, gist
 from tools import offline as command
 

@@ -12,7 +12,7 @@ import pytest
 from conformance import cli
 from conformance.history import recording
 from conformance.history.events import Event
-from reports.pipeline.columns import TABLES
+from reports.lake.columns import TABLES
 from tests.reports.conftest import HEADER
 from tests.reports.test_alone import written
 

@@ -25,8 +25,8 @@ import pyarrow.compute as pc
 from pyarrow import parquet
 
 from reports import objects
+from reports.lake.columns import TABLES, Table
 from reports.objects import Place
-from reports.pipeline.columns import TABLES, Table
 from reports.pipeline.ingest import tasks
 
 if TYPE_CHECKING:

@@ -28,9 +28,9 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from deltalake.transaction import AddAction, RemoveAction
 
 from reports import objects
+from reports.lake.columns import TABLES, Table
+from reports.lake.files import File, batches, written
 from reports.objects import Place
-from reports.pipeline.columns import TABLES, Table
-from reports.pipeline.files import File, batches, written
 from reports.pipeline.inputs import BadLake
 
 __all__ = ["BadLake", "File", "Lake"]

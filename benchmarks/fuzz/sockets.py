@@ -20,7 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import codec
-from benchmarks.fuzz_inputs import HANDSHAKE, Breaker, corpus
+from benchmarks.fuzz.inputs import HANDSHAKE, Breaker, corpus
 from codec import methods as m
 
 ASSAULTS = 4

@@ -21,11 +21,11 @@ from deltalake import DeltaTable
 from conformance import cli
 from conformance.history.events import Event
 from reports import objects
-from reports.pipeline.columns import TABLES
-from reports.pipeline.files import File, scan
+from reports.lake.columns import TABLES
+from reports.lake.commits import Lake
+from reports.lake.files import File, scan
 from reports.pipeline.inputs import gather
 from reports.pipeline.job import SILVER, Job
-from reports.pipeline.lake import Lake
 from tests.reports.test_alone import BARE, written
 from tests.support.gold import folded, gist
 
@@ -36,7 +36,7 @@ ROOT = Path(__file__).parents[3]
 DIES = """
 import os, signal, sys
 from reports.pipeline.session import session
-from tests.reports.pipeline.test_lake_in_s3 import Dies, Ended, interrupted
+from tests.reports.lake.test_lake_in_s3 import Dies, Ended, interrupted
 spark = session(sys.argv[2], master="local[2]", settings={"spark.sql.shuffle.partitions": "2"}, octets=1)
 Dies.end = staticmethod(lambda: os.killpg(0, signal.SIGKILL))
 interrupted(sys.argv[1], spark)

@@ -20,12 +20,12 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
 from reports import objects
+from reports.lake.columns import TABLES
+from reports.lake.commits import BadLake, Lake
+from reports.lake.files import written
 from reports.objects import Place
-from reports.pipeline.columns import TABLES
-from reports.pipeline.files import written
 from reports.pipeline.inputs import gather
 from reports.pipeline.job import Job
-from reports.pipeline.lake import BadLake, Lake
 from tools.pages.lake import PAGE, page
 
 if TYPE_CHECKING:
@@ -181,8 +181,8 @@ def test_a_table_that_is_torn_or_of_another_version_is_named(tmp_path: Path) -> 
 DIES = """
 import os, sys
 from deltalake import DeltaTable
-from reports.pipeline import lake
-from tests.reports.pipeline.test_lake import write
+from reports.lake import commits as lake
+from tests.reports.lake.test_lake import write
 at = lake.Lake(sys.argv[1])
 def stop(*_, **__):
     print("here", flush=True)

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FrameType
 
 import codec
-from benchmarks.fuzz_inputs import Breaker, Input, corpus
+from benchmarks.fuzz.inputs import Breaker, Input, corpus
 from codec import methods as m
 from reference_broker import routing
 from reference_broker.broker import Broker

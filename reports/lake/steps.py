@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from conformance.catalogue import profiles
 from reports.judging.runs import digest, judging, line
-from reports.pipeline.columns import RUNS, TABLES
-from reports.pipeline.lake import Lake
+from reports.lake.columns import RUNS, TABLES
+from reports.lake.commits import Lake
 
 SILVER, GOLD, VERDICTS, TIMES = "silver", "gold", "verdicts", "times"
 

@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.fuzz_core import Tally, work
-from benchmarks.fuzz_sockets import Report, siege
+from benchmarks.fuzz.core import Tally, work
+from benchmarks.fuzz.sockets import Report, siege
 
 INPUTS = 1_000_000
 OVER_SOCKETS = 3000
