@@ -143,6 +143,19 @@ def test_on_the_reference_broker_a_scene_exercises_its_rule_and_nothing_is_wrong
     assert not left_behind(broker)
 
 
+@pytest.fixture(scope="module", params=["tune.few-channels", "tune.small-frames"])
+def narrow(request: pytest.FixtureRequest) -> Iterator[ReferenceBroker]:
+    with ReferenceBroker(clock="elastic", http_port=0, personality=request.param) as broker:
+        yield broker
+
+
+@pytest.mark.parametrize("scene", OFFERED, ids=lambda scene: scene.name)
+@pytest.mark.sampled(12)
+def test_where_channels_are_few_or_frames_are_small_nothing_is_wrong(scene: Scene, narrow: ReferenceBroker) -> None:
+    """What of a scene is on another connection then is sent there, too."""
+    assert not scene.run(narrow, deadline=GENEROUS).findings
+
+
 def held_to(wanted: list[str]) -> str:
     """The texts, or the latest dialect to which these rules apply."""
     for name in ("documented", "rabbitmq-4.3", "rabbitmq-4.0"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from math import inf, nan
 from random import Random
@@ -55,10 +55,7 @@ def test_bodies_in_frames_of_odd_sizes(stage: Stage) -> None:
     room = largest(channel)
     channel.send(*split(channel, queue, bytes(room + 4), (3, room), "whole"))
     settle(stage, channel)
-    first, second = (split(one, queue, body, ODD_SIZES, f"woven {one.number}") for one in (channel, other))
-    channel.send(*(piece for pair in zip(first, second, strict=True) for piece in pair))
-    for one in (channel, other):
-        settle(stage, one)
+    _weave(stage, (channel, other), queue, body, "woven")
     pieces = split(channel, queue, body, ODD_SIZES, "beside a failure")
     channel.send(*pieces[:4])
     stage.channel().ack(BAD_TAG)
@@ -92,11 +89,19 @@ def test_bodies_in_frames_of_odd_sizes(stage: Stage) -> None:
 
 def _of_many_channels(stage: Stage, reader: Channel, queue: str, body: bytes) -> None:
     channels = [confirming(stage) for _ in range(MANY)]
-    woven = zip(*(split(one, queue, body, ODD_SIZES, f"one of many {one.number}") for one in channels), strict=True)
-    channels[0].send(*(piece for turn in woven for piece in turn))
+    _weave(stage, channels, queue, body, "one of many")
+    stage.fetch(reader, queue, MANY)
+
+
+def _weave(stage: Stage, channels: Sequence[Channel], queue: str, body: bytes, message: str) -> None:
+    """One publish on each channel, frame by frame in turn; in one write, where they are all of one connection."""
+    each = [split(one, queue, body, ODD_SIZES, f"{message} {number}") for number, one in enumerate(channels, 1)]
+    with stage.batch():
+        for turn in zip(*each, strict=True):
+            for one, piece in zip(channels, turn, strict=True):
+                one.send(piece)
     for one in channels:
         settle(stage, one)
-    stage.fetch(reader, queue, MANY)
 
 
 def _broken_off(stage: Stage, reader: Channel, queue: str, body: bytes) -> None:
