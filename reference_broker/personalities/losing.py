@@ -105,7 +105,7 @@ def forgotten(delivery: Delivery) -> None:
     "serving.nobody",
     "consumers are accepted and never served; basic.get works",
     breaks="QOS-002 QOS-005 QOS-016 QOS-028 AUTO-012 RQ-007 RQ-015",
-    may="QOS-0* CAN-011 CAN-013 CAN-015 ERR-004 RQ-014 MODE-003 TMO-* PRIO-007 SAC-* CPRIO-* DRT-*",
+    may="QOS-0* CAN-011 CAN-013 CAN-015 ERR-004 RQ-014 MODE-003 TMO-* PRIO-007 SAC-* CPRIO-* DRT-* NOWAIT-005",
     hides="ACK-* AUTO-* CAN-* ERR-* MODE-* QOS-* RQ-* TAG-* TX-*",
     about="serving",
 )
