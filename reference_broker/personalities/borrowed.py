@@ -123,7 +123,7 @@ MAY: Mapping[str, str] = {
     "routes.return-with-code-313": "TX-003",
     "routes.returned-without-consumers": "",
     "routes.rejected-confirmed": "CNF-021",
-    "routes.failed-publish-refused": "",
+    "routes.failed-publish-refused": "CONTENT-006 TTL-009",
     # transactions
     "transactions.rollback-requeues": "",
     "transactions.publishes-early": INTERNAL,

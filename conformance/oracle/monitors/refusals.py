@@ -83,11 +83,11 @@ def closed_over_a_mistake(fact: Faulted, notes: Notes) -> None:
 
 @judges(Overlooked, *OF_A_CHANNEL)
 def carried_out(fact: Overlooked, notes: Notes) -> None:
-    """The broker did as asked."""
-    error = fact.error
-    notes.find(
-        error.rule, fact.event, f"channel.close {error.all_codes} for {error.what}", fact.event.method, error.seq
-    )
+    """The broker did as asked; what the mode of the channel before may explain is CHAN-008's as well."""
+    error, former = fact.error, fact.channel.previous
+    unless = ("CHAN-008",) if error.rule == "TX-004" and former is not None and former.transactional else ()
+    allowed = f"channel.close {error.all_codes} for {error.what}"
+    notes.find(error.rule, fact.event, allowed, fact.event.method, error.seq, unless=unless)
 
 
 @judges(Unanswered, *OF_A_CHANNEL)

@@ -272,10 +272,10 @@ def nothing_to_commit(fact: Faulted, notes: Notes) -> None:
 
 @judges(Overlooked, NO_MODE)
 def commits_all_the_same(fact: Overlooked, notes: Notes) -> None:
-    """tx.commit is answered."""
+    """tx.commit is answered; where it always is, that is TX-004's."""
     if _commits(fact):
-        error = fact.error
-        notes.find(NO_MODE, fact.event, "channel.close 406 for tx.commit", fact.event.method, error.seq)
+        allowed, error = "channel.close 406 for tx.commit", fact.error
+        notes.find(NO_MODE, fact.event, allowed, fact.event.method, error.seq, unless=("TX-004",))
 
 
 def _commits(fact: Faulted | Overlooked) -> bool:

@@ -143,10 +143,10 @@ def _judge(
         tracked.over = True
         return
     _age(event, tracked, steps, lettering, notes)
-    _list(event, tracked, steps, told, queue, notes)
+    if _list(event, tracked, steps, told, queue, notes):
+        _first(event, tracked, steps, headers, notes)
     _address(event, steps[-1], lettering, notes)
     _fields(event, tracked, steps, table_of(headers), notes)
-    _first(event, tracked, steps, headers, notes)
     _content(event, tracked, steps, content, notes)
     _unchanged(event, tracked, notes)
 
@@ -168,11 +168,13 @@ def _age(event: Event, tracked: TrackedMessage, steps: list[DeathStep], letterin
 
 def _list(
     event: Event, tracked: TrackedMessage, steps: list[DeathStep], told: tuple[Death, ...], queue: str, notes: Notes
-) -> None:
+) -> bool:
+    """Does it tell of these deaths? One by a rejection may be that of what should have been given back."""
     expected = after(tracked.deaths, steps)
     if told[0][:2] != expected[0][:2] and {*told} != {*expected}:
-        notes.find(OF_REASON[expected[0][1]], event, words(expected[:1]), words(told[:1]), tracked.sent)
-        return
+        unless = ("ACK-012", "RQ-013") if told[0][1] == REJECTED else ()
+        notes.find(OF_REASON[expected[0][1]], event, words(expected[:1]), words(told[:1]), tracked.sent, unless=unless)
+        return False
     notes.exercise(OF_REASON[expected[0][1]])
     if told != expected:
         notes.find(COUNTS, event, words(expected), words(told), tracked.sent)
@@ -180,6 +182,7 @@ def _list(
         notes.exercise(COUNTS)
     if queue in tracked.seen:
         notes.exercise(ON_AND_ON)
+    return True
 
 
 def _address(event: Event, last: DeathStep, lettering: DeadLettering, notes: Notes) -> None:

@@ -87,3 +87,10 @@ def test_silence_on_channel_0_is_told_from_an_answer(play) -> None:
     (silent,) = play(opened + "- deadline replies").judge.judgement.findings
     assert answered.observed == "channel.open-ok, and no connection.close"
     assert silent.observed == "no connection.close comes"
+
+
+def test_who_commits_without_a_transaction_does_so_on_any_channel(play) -> None:
+    """TX-004 and CHAN-008 explain each other where the channel before had a transaction; TX-004 stands elsewhere."""
+    book = play(IN_TX + COMMIT + "1 < commit-ok \n @open 2 \n 2 > commit \n 2 < commit-ok")
+    found = [(one.rule, one.unless) for one in book.judge.judgement.findings]
+    assert found == [("TX-004", ("CHAN-008",)), ("CHAN-008", ("TX-004",)), ("TX-004", ())]

@@ -409,3 +409,9 @@ def test_where_nothing_expires_nobody_dies_of_it(play) -> None:
     quorum = OWN.replace("@queue q classic", "@queue q quorum") + EMPTY
     assert play(quorum, "rabbitmq-3.8").broken == []
     assert play(quorum, "rabbitmq-3.10").broken == ["DLX-002"]
+
+
+def test_what_was_to_be_given_back_may_have_died_of_it(play) -> None:
+    """DLX-002, and not DLX-008 as well: a broker that never requeues breaks ACK-012."""
+    book = play(LATE + ASK + GOT + dead(ONCE))
+    assert [(one.rule, one.unless) for one in book.judge.judgement.findings] == [("DLX-002", ("ACK-012", "RQ-013"))]
