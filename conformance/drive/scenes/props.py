@@ -65,6 +65,11 @@ def patiently(stage: Stage, look: Callable[[], None], meanwhile: Callable[[], No
     look()
 
 
+def neighbours(name: str) -> tuple[str, ...]:
+    """Names that are almost this one: in other letters, with a space around them, one letter shorter and longer."""
+    return name.swapcase(), f"{name} ", f" {name}", name[:-1], f"{name}/"
+
+
 def large(channel: Channel) -> bytes:
     """A body of three frames."""
     return bytes(2 * channel.connection.tuned.frame_max + 1)

@@ -145,3 +145,17 @@ def rejected_at_once(parts: Parts) -> None:
             below.settle(self, deliveries, fate)
 
     parts.override("transaction", settle=settle)
+
+
+@changes("afterwards.third-life", "a channel that is opened for the third time has the limit that it had", "ERR-007")
+def third_life(parts: Parts) -> None:
+    below = parts.connection
+
+    def open_channel(self: Connection, method: m.ChannelOpen) -> None:
+        below.open_channel(self, method)
+        lives = memory(self, "lives", dict[int, list[Channel]]).setdefault(method.channel, [])
+        lives.append(self.channels[method.channel])
+        if len(lives) > 2:
+            lives[-1].prefetch = lives[-2].prefetch
+
+    parts.override("connection", open_channel=open_channel)

@@ -10,6 +10,7 @@ from reference_broker.mutants.kinds import changes, replaces
 from reference_broker.outbox import Outbound, Outbox
 from reference_broker.parts import Parts
 from reference_broker.queue import Queue
+from reference_broker.unacked import Delivery, Unacked
 
 
 def _got(item: Outbound) -> m.BasicGetOk | None:
@@ -96,3 +97,17 @@ def purge_leaves_one(self: Queue) -> int:
     for entry in kept:
         self.ready.put_back(entry)
     return count
+
+
+@changes("counts.tags-of-nine-bits", "an ack of each 256th tag is passed over", "MODE-004")
+def tags_of_nine_bits(parts: Parts) -> None:
+    below = parts.unacked
+
+    def one(self: Unacked, tag: int) -> list[Delivery] | None:
+        found = below.one(self, tag)
+        if found and tag % 256 == 0:
+            self.restore(found)
+            return []
+        return found
+
+    parts.override("unacked", one=one)

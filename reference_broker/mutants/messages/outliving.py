@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from reference_broker.channel import Channel
 from reference_broker.mutants.kinds import Mutant, changes, enter, memory, replaces
 from reference_broker.parts import Parts
 from reference_broker.prefetch import Consumer
@@ -151,3 +152,29 @@ def wants_less(name: str, says: str, kind: type[Queue] | type[Exchange], rule: s
 
 wants_less("outliving.any-headers", "after a restart bindings of queues have no arguments", Queue, "DUR-005")
 wants_less("outliving.any-headers-onward", "after a restart bindings of exchanges have none", Exchange, "DUR-006")
+
+
+@changes("outliving.time-anew", "what the end of a channel returns has all its time again", "TTL-007", "TTL-001")
+def time_anew(parts: Parts) -> None:
+    below = parts.channel
+
+    def end(self: Channel) -> None:
+        for delivery in self.unacked.by_tag.values():
+            if delivery.entry.expires is not None:
+                delivery.entry.expires = delivery.queue.expiry(delivery.entry.message)
+        below.end(self)
+
+    parts.override("channel", end=end)
+
+
+@changes("outliving.lost-consumer", "a consumer that ends with its channel does not start x-expires anew", "TTL-011")
+def lost_consumer(parts: Parts) -> None:
+    below = parts.queue
+
+    def leave(self: Queue, consumer: Consumer) -> None:
+        before = self.used_at
+        below.leave(self, consumer)
+        if consumer.channel.closing:
+            self.used_at = before
+
+    parts.override("queue", leave=leave)

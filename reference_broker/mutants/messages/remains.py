@@ -141,3 +141,18 @@ def uncommitted_kept(self: Channel) -> None:
         for exchange, message, mandatory in self.transaction.published:
             self.publish(exchange, message, mandatory)
     Channel.end(self)
+
+
+@changes("remains.full-when-purged", "a full queue that refuses does so also when it has been purged", "LEN-009")
+def full_when_purged(parts: Parts) -> None:
+    below = parts.queue
+
+    def purge(self: Queue) -> int:
+        if self.settings.reject_publish and self.over_limit(1):
+            memory(self, "full", lambda: True)
+        return below.purge(self)
+
+    def refuses(self: Queue, message: Message) -> bool:
+        return "mutant_full" in vars(self) or below.refuses(self, message)
+
+    parts.override("queue", purge=purge, refuses=refuses)

@@ -203,3 +203,15 @@ def role_of_who_has_left(parts: Parts) -> None:
             below.activate_one(self)
 
     parts.override("queue", leave=leave, activate_one=activate_one)
+
+
+@changes("single.failure-has-no-heir", "nobody takes over when a mistake ends the channel of who is served", "SAC-002")
+def failure_has_no_heir(parts: Parts) -> None:
+    below = parts.channel
+
+    def fail(self: Channel) -> None:
+        below.stop(self)
+        self.left.clear()
+        below.fail(self)
+
+    parts.override("channel", fail=fail)

@@ -4,17 +4,22 @@ names of nothing, headers that are called like the broker's own."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from codec import methods as m
 from reference_broker import sasl
-from reference_broker.channel import Channel
+from reference_broker.channel import Channel, Fate, discarded
 from reference_broker.connection import Connection
+from reference_broker.deadletter import DeadLetters
 from reference_broker.intake import Intake
 from reference_broker.message import Entry, Message
-from reference_broker.mutants.kinds import replaces
+from reference_broker.mutants.kinds import changes, replaces
+from reference_broker.parts import Parts
 from reference_broker.prefetch import Consumer
 from reference_broker.queue import Queue
+from reference_broker.routing import Exchange
+from reference_broker.unacked import Delivery
 from reference_broker.vhost import VirtualHost
 
 FOUR_OCTETS = 1 << 32
@@ -122,3 +127,61 @@ def tables_are_trusted(self: Connection, method: m.ConnectionStartOk) -> None:
         return
     self.user, self.mechanism = user or "", method.mechanism
     self.send(m.ConnectionTune(0, self.channel_max, self.outbox.frame_max, self.broker.limits.heartbeat))
+
+
+def untold(dead: Message) -> Message:
+    kept = [field for field in dead.headers if field[0] != "x-death"]
+    return dead.copy(dead.exchange, dead.routing_key, headers=kept or None)
+
+
+@changes("strange.death-untold", "a dead letter that has died once has no x-death", "DLX-001")
+def death_untold(parts: Parts) -> None:
+    below = parts.dead_letters
+
+    def letter(self: DeadLetters, message: Message, *about: Any) -> Message:
+        dead = below.letter(self, message, *about)
+        return dead if any(name == "x-death" for name, _, _ in message.headers) else untold(dead)
+
+    parts.override("dead_letters", letter=letter)
+
+
+@changes("strange.death-without-headers", "a message that had no headers tells of no death", "DLX-001", "DLX-003")
+def death_without_headers(parts: Parts) -> None:
+    below = parts.dead_letters
+
+    def letter(self: DeadLetters, message: Message, *about: Any) -> Message:
+        dead = below.letter(self, message, *about)
+        return untold(dead) if message.header.headers is None else dead
+
+    parts.override("dead_letters", letter=letter)
+
+
+@changes("strange.one-grave", "what is given up together goes where the first of it goes", "DLX-001")
+def one_grave(parts: Parts) -> None:
+    below = parts.channel
+
+    def finish(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+        queues = {delivery.queue: delivery.queue.settings for delivery in deliveries if fate is discarded}
+        first = deliveries[0].queue.settings if queues else None
+        for queue, settings in queues.items():
+            if first is not None:
+                where = first.dead_letter_exchange, first.dead_letter_routing_key
+                queue.settings = replace(settings, dead_letter_exchange=where[0], dead_letter_routing_key=where[1])
+        below.finish(self, deliveries, fate)
+        for queue, settings in queues.items():
+            queue.settings = settings
+
+    parts.override("channel", finish=finish)
+
+
+@changes("strange.exchange-not-missed", "who has lost its dead letter exchange gets none by declaring it", "DLX-014")
+def exchange_not_missed(parts: Parts) -> None:
+    below = parts.vhost
+
+    def delete_exchange(self: VirtualHost, exchange: Exchange) -> None:
+        below.delete_exchange(self, exchange)
+        for queue in self.queues.values():
+            if queue.settings.dead_letter_exchange == exchange.name:
+                queue.settings = replace(queue.settings, dead_letter_exchange=None)
+
+    parts.override("vhost", delete_exchange=delete_exchange)

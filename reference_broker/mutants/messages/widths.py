@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from reference_broker.channel import Channel
+from codec.values import FieldTable
+from reference_broker.arguments import Arguments, QueueArguments
+from reference_broker.channel import Channel, Fate, acked, discarded
 from reference_broker.deadletter import DeadLetters
 from reference_broker.message import Entry, Message
 from reference_broker.mutants.kinds import changes, replaces
@@ -61,3 +65,43 @@ def settlements(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
     found = Channel.collect(self, tag, multiple)
     self.unacked.restore(found[MANY:])
     return found[:MANY]
+
+
+def parsed(parts: Parts, name: str, wrong: Callable[[Any], Any]) -> None:
+    """This argument of a queue is read in another way, where it is given."""
+    below = parts.arguments
+
+    def parse(self: Arguments, table: FieldTable, queue: str) -> QueueArguments:
+        settings = below.parse(self, table, queue)
+        given = getattr(settings, name)
+        return settings if given is None else replace(settings, **{name: wrong(given)})
+
+    parts.override("arguments", parse=parse)
+
+
+@changes("widths.time-of-a-queue", "an x-message-ttl that takes 32 bits is over at once", "TTL-004")
+def time_of_a_queue(parts: Parts) -> None:
+    parsed(parts, "message_ttl", lambda seconds: 0.001 if seconds * 1000 > FOUR_OCTETS // 2 else seconds)
+
+
+@changes("widths.length", "of x-max-length the lowest sixteen bits count", "LEN-003", "RQ-011")
+def length(parts: Parts) -> None:
+    parsed(parts, "max_length", lambda most: int(most) & TWO_OCTETS)
+
+
+@changes("widths.no-octets", "an x-max-length-bytes of nought is none", "LEN-005")
+def no_octets(parts: Parts) -> None:
+    parsed(parts, "max_octets", lambda most: most or None)
+
+
+@changes("widths.dead-together", "of what is given up together eight at most make dead letters", "DLX-001")
+def dead_together(parts: Parts) -> None:
+    below = parts.channel
+
+    def finish(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+        some = 8 if fate is discarded else len(deliveries)
+        below.finish(self, deliveries[:some], fate)
+        if deliveries[some:]:
+            below.finish(self, deliveries[some:], acked)
+
+    parts.override("channel", finish=finish)

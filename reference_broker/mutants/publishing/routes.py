@@ -224,3 +224,15 @@ def alternates_after_the_commit(parts: Parts) -> None:
         return below.found_its_way(self, exchange, message, routed and not (keys and strange))
 
     parts.override("channel", found_its_way=found_its_way)
+
+
+@changes("routes.alternate-gone", "nothing is returned where an exchange has an alternate that is not there", "CNF-009")
+def alternate_gone(parts: Parts) -> None:
+    below = parts.channel
+
+    def found_its_way(self: Channel, exchange: str, message: Message, routed: bool) -> bool:
+        start = self.vhost.exchanges.get(exchange)
+        gone = start is not None and start.alternate and start.alternate not in self.vhost.exchanges
+        return bool(gone) or below.found_its_way(self, exchange, message, routed)
+
+    parts.override("channel", found_its_way=found_its_way)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from codec import methods as m
 from reference_broker.channel import Channel, requeued
-from reference_broker.mutants.kinds import changes
+from reference_broker.mutants.kinds import changes, memory
 from reference_broker.parts import Parts
 from reference_broker.transaction import Transaction
 from reference_broker.unacked import Delivery
+
+SOME = 16
 
 
 @changes("together.backwards", "a commit returns what one nack gives back in reverse", "RQ-002", "RQ-001")
@@ -29,3 +32,57 @@ def _turn(deliveries: list[Delivery]) -> None:
         for entry, position in zip(entries, [one.position for one in reversed(entries)], strict=True):
             entry.position = position
     deliveries.reverse()
+
+
+@changes("together.recover-some", f"basic.recover returns {SOME} messages at most", "RQ-014")
+def recover_some(parts: Parts) -> None:
+    below = parts.handlers[m.BasicRecover]
+
+    def recover(channel: Channel, method: m.BasicRecover) -> None:
+        everything = channel.unacked.everything()
+        channel.unacked.restore(everything[:SOME])
+        below(channel, method)
+        channel.unacked.restore(everything[SOME:])
+
+    parts.handlers[m.BasicRecover] = recover
+
+
+@changes("together.recover-beside", "basic.recover returns what other channels have got as well", "RQ-014", "MODE-001")
+def recover_beside(parts: Parts) -> None:
+    below = parts.handlers[m.BasicRecover]
+
+    def recover(channel: Channel, method: m.BasicRecover) -> None:
+        below(channel, method)
+        for other in channel.connection.channels.values():
+            other.requeue(other.unacked.those(lambda delivery: delivery.consumer is None))
+
+    parts.handlers[m.BasicRecover] = recover
+
+
+@changes("together.recover-makes-no-room", "basic.recover-async makes no room for its consumers", "RQ-014", "QOS-018")
+def recover_makes_no_room(parts: Parts) -> None:
+    below = parts.handlers[m.BasicRecoverAsync]
+
+    def recover(channel: Channel, method: m.BasicRecoverAsync) -> None:
+        for delivery in channel.unacked.by_tag.values():
+            if delivery.consumer is not None:
+                delivery.consumer.own.held += 1
+        below(channel, method)
+
+    parts.handlers[m.BasicRecoverAsync] = recover
+
+
+@changes("together.second-failure", "the second channel of a connection that fails returns nothing", "AUTO-004")
+def second_failure(parts: Parts) -> None:
+    below = parts.channel
+
+    def fail(self: Channel) -> None:
+        failures: list[int] = memory(self.connection, "failures", list)
+        failures.append(1)
+        lost = self.unacked.everything() if len(failures) == 2 else []
+        for delivery in lost:
+            if delivery.consumer is not None:
+                delivery.consumer.release()
+        below.fail(self)
+
+    parts.override("channel", fail=fail)

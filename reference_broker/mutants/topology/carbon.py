@@ -13,7 +13,7 @@ from reference_broker.mutants.kinds import changes, memory, replaces
 from reference_broker.parts import Parts
 from reference_broker.queue import Queue
 from reference_broker.replies import ReplyTo
-from reference_broker.routing import Exchange, Topic
+from reference_broker.routing import Exchange, Fanout, Topic
 from reference_broker.vhost import VirtualHost
 
 
@@ -74,3 +74,27 @@ def each_key_counts(self: VirtualHost, exchange: str, message: Message) -> Itera
     if exchange or not message.more_keys:
         return VirtualHost.route(self, exchange, message)
     return [self.queues[key] for key in message.routing_keys() if key in self.queues]
+
+
+@changes("carbon.fanout-twice", "a fanout exchange gives two copies of what has CC", "ROUTE-018")
+def fanout_twice(parts: Parts) -> None:
+    below = parts.vhost
+
+    def route(self: VirtualHost, exchange: str, message: Message) -> Iterable[Queue | ReplyTo]:
+        found = list(below.route(self, exchange, message))
+        return found * 2 if message.more_keys and isinstance(self.exchanges.get(exchange), Fanout) else found
+
+    parts.override("vhost", route=route)
+
+
+@changes("carbon.not-behind-another", "behind another exchange the keys in CC do not count", "ROUTE-018")
+def not_behind_another(parts: Parts) -> None:
+    below = parts.vhost
+
+    def walk(self: VirtualHost, start: Exchange, message: Message) -> list[Queue]:
+        direct = {one.destination: None for key in message.routing_keys() for one in start.bindings if one.key == key}
+        plain = Message(message.exchange, message.routing_key, message.header, message.body)
+        beyond = below._walk(self, start, plain)
+        return [queue for queue in below._walk(self, start, message) if queue in direct or queue in beyond]
+
+    parts.override("vhost", _walk=walk)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from codec.values import FieldTable
 from reference_broker.message import Message
-from reference_broker.mutants.kinds import replaces
+from reference_broker.mutants.kinds import changes, memory, replaces
+from reference_broker.parts import Parts
+from reference_broker.prefetch import Consumer
 from reference_broker.queue import Queue
-from reference_broker.routing import Binding, Exchange, Topic
+from reference_broker.routing import Binding, Destination, Exchange, Topic
 from reference_broker.vhost import VirtualHost
 
 HOPS = 2
@@ -51,3 +56,58 @@ def longer_keys_unbound(self: VirtualHost, binding: Binding) -> None:
     for other in list(binding.source.bindings) if isinstance(binding.source, Topic) else ():
         if other.destination is binding.destination and other.key.startswith(f"{binding.key}."):
             VirtualHost.drop_binding(self, other)
+
+
+@changes("chains.arguments-as-text", "arguments that read alike make one binding", "BIND-012")
+def arguments_as_text(parts: Parts) -> None:
+    below = parts.vhost
+
+    def read(arguments: FieldTable) -> list[tuple[str, str]]:
+        return sorted(
+            (name, value.decode() if isinstance(value, bytes) else str(value)) for name, _, value in arguments
+        )
+
+    def bind(self: VirtualHost, source: Exchange, to: Destination, key: str, arguments: FieldTable) -> None:
+        beside = [known for one, known in source.bindings.items() if (one.destination, one.key) == (to, key)]
+        if read(arguments) not in [read(known) for known in beside]:
+            below.bind(self, source, to, key, arguments)
+
+    parts.override("vhost", bind=bind)
+
+
+@changes("chains.queue-has-its-bindings-again", "a queue has the bindings to headers that it had before", "BIND-007")
+def queue_has_its_bindings_again(parts: Parts) -> None:
+    below = parts.vhost
+
+    def delete_queue(self: VirtualHost, queue: Queue) -> tuple[int, list[Consumer]]:
+        around = [(one, one.source.bindings[one]) for one in self.bound_to.get(queue, ())]
+        kept = [(one, arguments) for one, arguments in around if one.source.TYPE == "headers"]
+        memory(self, "kept", dict[str, Any])[queue.name] = kept
+        return below.delete_queue(self, queue)
+
+    def add_queue(self: VirtualHost, name: str, *about: Any) -> Queue:
+        queue = below.add_queue(self, name, *about)
+        for one, arguments in memory(self, "kept", dict[str, Any]).pop(name, ()):
+            if one.source.name in self.exchanges:
+                self.bind(one.source, queue, one.key, arguments)
+        return queue
+
+    parts.override("vhost", delete_queue=delete_queue, add_queue=add_queue)
+
+
+@changes("chains.exchange-leads-on-again", "an exchange leads to the exchanges to which it led before", "BIND-007")
+def exchange_leads_on_again(parts: Parts) -> None:
+    below = parts.vhost
+
+    def delete_exchange(self: VirtualHost, exchange: Exchange) -> None:
+        kept = [(one, known) for one, known in exchange.bindings.items() if isinstance(one.destination, Exchange)]
+        memory(self, "led", dict[str, Any])[exchange.name] = kept
+        below.delete_exchange(self, exchange)
+
+    def add_exchange(self: VirtualHost, exchange: Exchange) -> None:
+        below.add_exchange(self, exchange)
+        for one, arguments in memory(self, "led", dict[str, Any]).pop(exchange.name, ()):
+            if one.destination.name in self.exchanges:
+                self.bind(exchange, one.destination, one.key, arguments)
+
+    parts.override("vhost", delete_exchange=delete_exchange, add_exchange=add_exchange)

@@ -7,12 +7,16 @@ from typing import Any
 
 from codec import methods as m
 from codec.errors import ReplyCode
+from reference_broker.arguments import KNOWN
 from reference_broker.channel import Channel
 from reference_broker.connection import Connection
 from reference_broker.errors import AmqpException, ConnectionException, not_found, precondition
 from reference_broker.message import Message
-from reference_broker.mutants.kinds import replaces
+from reference_broker.mutants.kinds import changes, replaces
 from reference_broker.mutants.topology.binding import Handle, handling
+from reference_broker.parts import Parts
+from reference_broker.queue import Queue
+from reference_broker.routing import Exchange, Headers, Topic, headers_match
 from reference_broker.vhost import VirtualHost
 
 LAVINMQ = "https://github.com/cloudamqp/lavinmq/pull/631"
@@ -136,3 +140,48 @@ def alike(self: VirtualHost, exchange: str, message: Message) -> tuple[bool, boo
             if len(name.encode()) > USUAL and name[:USUAL] == message.routing_key[:USUAL]:
                 return True, queue.publish(message)
     return VirtualHost.publish(self, exchange, message)
+
+
+@changes("naming.unknown-argument", "a queue with an argument that means nothing cannot be declared again", "QUEUE-003")
+def unknown_argument(parts: Parts) -> None:
+    below = parts.handlers[m.QueueDeclare]
+
+    def declare(channel: Channel, method: m.QueueDeclare) -> None:
+        unknown = [name for name, _, _ in method.arguments if name not in KNOWN]
+        if unknown and not method.passive and method.queue in channel.vhost.queues:
+            raise precondition(f"inequivalent arg '{unknown[0]}' for queue '{method.queue}'")
+        below(channel, method)
+
+    parts.handlers[m.QueueDeclare] = declare
+
+
+@changes("naming.headers-without-case", "names of headers are compared without case", "ROUTE-006")
+def headers_without_case(parts: Parts) -> None:
+    below = parts.vhost
+
+    def walk(self: VirtualHost, start: Exchange, message: Message) -> list[Queue]:
+        found = dict.fromkeys(below._walk(self, start, message))
+        present = {name.lower(): (letter, value) for name, letter, value in self.headers_to_match(message)}
+        for binding, arguments in start.bindings.items() if isinstance(start, Headers) else ():
+            lowered = [(name.lower(), letter, value) for name, letter, value in arguments]
+            if isinstance(binding.destination, Queue) and headers_match(lowered, present):
+                found[binding.destination] = None
+        return list(found)
+
+    parts.override("vhost", _walk=walk)
+
+
+@changes("naming.case-behind-a-star", "behind a star words of a topic are compared without case", "ROUTE-004")
+def case_behind_a_star(parts: Parts) -> None:
+    below = parts.vhost
+
+    def walk(self: VirtualHost, start: Exchange, message: Message) -> list[Queue]:
+        found, words = dict.fromkeys(below._walk(self, start, message)), message.routing_key.lower().split(".")
+        for binding in start.bindings if isinstance(start, Topic) else ():
+            key = binding.key.lower().split(".")
+            alike = len(key) == len(words) and all(one in ("*", word) for one, word in zip(key, words, strict=True))
+            if key[0] == "*" and alike and isinstance(binding.destination, Queue):
+                found[binding.destination] = None
+        return list(found)
+
+    parts.override("vhost", _walk=walk)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from codec import methods as m
 from reference_broker.channel import Channel
+from reference_broker.mutants.kinds import changes
 from reference_broker.mutants.topology.binding import Handle, handling
+from reference_broker.parts import Parts
 
 
 @handling(
@@ -46,3 +48,18 @@ def other_arguments(channel: Channel, method: m.QueueDeclare, below: Handle) -> 
     if queue is not None and method.no_wait:
         method.arguments = queue.table
     below(channel, method)
+
+
+@changes("quiet.exclusive", "a queue that is declared as exclusive with nowait is everybody's", "QUEUE-007")
+def exclusive(parts: Parts) -> None:
+    below = parts.handlers[m.QueueDeclare]
+
+    def declare(channel: Channel, method: m.QueueDeclare) -> None:
+        new = method.queue not in channel.vhost.queues
+        below(channel, method)
+        queue = channel.vhost.queues.get(method.queue)
+        if new and queue is not None and method.no_wait and queue.owner is not None:
+            channel.connection.exclusive.pop(queue, None)
+            queue.owner = None
+
+    parts.handlers[m.QueueDeclare] = declare

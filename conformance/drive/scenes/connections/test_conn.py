@@ -27,7 +27,7 @@ from conformance.drive.doors import (
 from conformance.drive.drivers.raw import RawConnection
 from conformance.drive.scenes.connections.test_block import press
 from conformance.drive.scenes.marks import QueueType, rule
-from conformance.drive.scenes.props import stocked
+from conformance.drive.scenes.props import neighbours, stocked
 from conformance.drive.stage import Stage
 from conformance.history.events import HEARTBEAT, TO_CLIENT
 
@@ -95,7 +95,8 @@ def test_client_properties_of_every_type(stage: Stage) -> None:
 @rule("CONN-007", "CONN-008", queue_types=CLASSIC)
 def test_a_wrong_password(stage: Stage) -> None:
     """Of a client that wants to be told, and of one that does not: one that is longer, none, half of it, and one that
-    differs in case. At last a user whom nobody knows."""
+    differs in case. At last users whom nobody knows: one of any name, and some who are called almost like one that is
+    there, with the password of that."""
     if stage.target.mechanism != "PLAIN":
         return
     right, longer = stage.target.password, stage.target.password + "?"
@@ -114,6 +115,14 @@ def test_a_wrong_password(stage: Stage) -> None:
     with dialled(stage, 1, login=False) as (link,):
         if speaks(stage, link, AMQPLAIN):
             say(stage, (link, start_ok(stage, mechanism=AMQPLAIN, password=longer)))
+    if stage.around.admin is not None:
+        user, password = stage.around.user(stage)
+        names = neighbours(user)
+        with dialled(stage, len(names), login=False) as links:
+            lines = [
+                (link, start_ok(stage, user=name, password=password)) for link, name in zip(links, names, strict=True)
+            ]
+            say(stage, *lines)
 
 
 @rule("CONN-009", queue_types=CLASSIC)
@@ -177,12 +186,14 @@ def test_large_bodies_in_small_frames(stage: Stage) -> None:
 
 @rule("CONN-015", queue_types=CLASSIC)
 def test_a_virtual_host_that_is_not_there(stage: Stage) -> None:
-    """By a name that nobody else uses, and by that of one that is gone."""
+    """By a name that nobody else uses, by that of one that is gone, and by names that are almost those of one that is
+    there."""
     names = [stage.recorder.private_name()]
     if stage.around.admin is not None:
         names.append(stage.around.vhost(stage))
         stage.connect("there", vhost=names[-1]).close(stage.deadline)
         stage.around.delete_vhost(names[-1])
+        names += neighbours(stage.around.vhost(stage))
     with dialled(stage, len(names), vhost=False) as links:
         log_in(stage, *links)
         for link, name in zip(links, names, strict=True):

@@ -12,7 +12,7 @@ from codec import methods as m
 from conformance.drive.channel import Channel
 from conformance.drive.drivers.raw import RawConnection
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import restock, stocked
+from conformance.drive.scenes.props import neighbours, restock, stocked
 from conformance.drive.stage import Stage
 
 LONGEST = 255
@@ -152,16 +152,19 @@ def test_cancelling_what_has_ended(stage: Stage) -> None:
 
 @rule("CAN-007", last=True)
 def test_cancelling_a_tag_that_never_was(stage: Stage) -> None:
-    """On a channel without consumers, and beside one; a tag that another channel has counts as none."""
+    """On a channel without consumers, and beside one; a tag that another channel has counts as none. And tags that are
+    almost that of a consumer, and the empty one."""
     queue = stage.queue()
     channel, other = stage.channel(), stage.channel()
     channel.cancel("nobody")
     stage.quiesce()
-    mine, theirs = channel.consume(queue), other.consume(queue)
+    mine, theirs = channel.consume(queue), other.consume(stage.queue())
     stage.quiesce()
     channel.cancel(theirs)
     channel.cancel("nobody")
-    stage.quiesce()
+    for tag in ("", *neighbours(mine)):
+        channel.cancel(tag)
+        stage.quiesce()
     restock(stage, queue, 2)
     channel.cancel(mine)
     stage.quiesce()
@@ -386,13 +389,20 @@ def test_a_notification_is_answered(stage: Stage) -> None:
 
 @rule("CAN-018", last=True)
 def test_a_tag_in_use_is_refused(stage: Stage) -> None:
-    """The same tag on two channels is fine; on one channel it costs the connection, on the same queue and another."""
+    """The same tag on two channels is fine, and when one of them is cancelled the other goes on. On one channel it
+    costs the connection, on the same queue and another."""
     first, second = stocked(stage, 1), stage.queue()
     channel, other = stage.channel(), stage.channel()
     tag = channel.consume(first)
     stage.quiesce()
     other.consume(second, tag=tag)
     stage.quiesce()
+    if stage.cancels:
+        channel.cancel(tag)
+        stage.quiesce()
+        restock(stage, second, 2)
+        channel.consume(first, tag=tag)
+        stage.quiesce()
     for name, queue in (("greedy", first), ("greedier", second)):
         doomed = stage.channel(connection=stage.connect(name))
         doomed.consume(first, tag="same")

@@ -10,8 +10,8 @@ from conformance.drive.scenes.props import BAD_TAG, confirming, patiently, reope
 from conformance.drive.scenes.topology.test_queue import elsewhere, leave
 from conformance.drive.stage import Stage
 
-QUIET_TRIPS = 2
-"""So many round trips behind a cancel without an answer show that it is done."""
+QUIET_TRIPS, TERMS = 2, 3
+"""So many round trips behind a cancel without an answer show that it is done; and so many are exclusive in turn."""
 
 
 @rule("CONSUME-001")
@@ -91,15 +91,15 @@ def test_sixteen_consumers(stage: Stage) -> None:
 @pytest.mark.parametrize("how", ["cancel", "quiet cancel", "close", "failure", "connection", "deletion", "refusal"])
 def test_an_exclusive_consumer_ends(stage: Stage, how: str) -> None:
     """It is cancelled, with an answer or without, or its channel closed, by the client or over a mistake, or its
-    connection, or its queue is deleted and declared anew; then another is exclusive, and after that there are two. Each
-    holds what has come to it meanwhile. Or it was refused, beside another one that has left."""
+    connection, or its queue is deleted and declared anew; then others are exclusive, in turn, and at last there are
+    two. Each holds what has come to it meanwhile. Or it was refused, beside another one that has left."""
     if how == "refusal":
         _is_refused(stage)
         return
     if "cancel" in how:
         stage.require("basic.cancel")
     queue = stocked(stage, 1)
-    for exclusive in (True, True, False):
+    for exclusive in (*(True,) * TERMS, False):
         channel, tag = _in_turn(stage, queue, exclusive=exclusive, apart=how == "connection")
         if exclusive and "cancel" in how:
             channel.cancel(tag, no_wait=how == "quiet cancel")

@@ -16,7 +16,7 @@ from conformance.drive.stage import Stage
 
 MANY = {"classic": 400, "quorum": 2100}
 """More than a window that somebody might take for unlimited; of quorum queues it is known."""
-WIDE = (1 << 8) + 2, (1 << 15) + 2
+WIDE, MORE = ((1 << 8) + 2, (1 << 15) + 2), 5
 
 
 @rule("QOS-001")
@@ -124,12 +124,12 @@ def test_0_is_no_limit(stage: Stage) -> None:
 
 @rule("QOS-006", queue_types=("classic",))
 def test_a_channels_limit_is_never_passed(stage: Stage) -> None:
-    """Limits of 1, 3 and 5 for two consumers of two queues; then one is settled."""
-    for limit in (1, 3, 5):
+    """Limits of 1, 3, 5, and more than an octet can say, for two consumers of two queues; then one is settled."""
+    for limit in (1, 3, 5, WIDE[0]):
         channel = stage.channel()
         channel.qos(limit, global_=True)
         for _ in range(2):
-            channel.consume(stocked(stage, 2 * limit))
+            channel.consume(stocked(stage, min(2 * limit, limit // 2 + MORE)))
         stage.quiesce()
         stage.barrier(channel)
         channel.ack(1)

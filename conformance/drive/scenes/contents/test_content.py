@@ -17,7 +17,7 @@ from conformance.drive.around import wait
 from conformance.drive.channel import Channel
 from conformance.drive.contents import every_type, frames, largest
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import BAD_TAG, confirming, reopen
+from conformance.drive.scenes.props import BAD_TAG, confirming, neighbours, reopen
 from conformance.drive.stage import Stage
 
 ODD_SIZES = (1, 700, 3, 256, 1, 2)
@@ -181,13 +181,16 @@ def test_priorities_of_any_value(stage: Stage) -> None:
 
 
 @rule("CONTENT-006")
-@pytest.mark.parametrize("whose", ["own", "somebody else's"])
+@pytest.mark.parametrize("whose", ["own", "somebody else's", "nobody's"])
 def test_user_ids(stage: Stage, whose: str) -> None:
-    """A publish in the own name, and one in that of somebody else."""
-    queue, channel = stage.queue(), confirming(stage)
+    """A publish in the own name, and one in that of somebody else. And some in names that are almost the own one, and
+    in the empty one."""
     user = stage.target.user
-    channel.publish(queue, properties={"user_id": user if whose == "own" else f"not {user}"})
-    stage.quiesce()
+    named = {"own": (user,), "somebody else's": (f"not {user}",)}
+    for name in named.get(whose, ("", *neighbours(user))):
+        queue, channel = stage.queue(), confirming(stage)
+        channel.publish(queue, properties={"user_id": name})
+        stage.quiesce()
 
 
 LETTER = {

@@ -31,7 +31,7 @@ from conformance.drive.scenes.props import (
 from conformance.drive.stage import NotOffered, Stage
 
 Settle = Callable[[Channel, int], object]
-LONGEST = 255
+LONGEST, LIVES = 255, 4
 """Octets of a short string."""
 
 SETTLES: dict[str, Settle] = {
@@ -151,7 +151,8 @@ def keep_talking(channel: Channel, queue: str) -> None:
 @rule("ERR-007", last=True)
 def test_a_channel_number_can_be_used_again(stage: Stage) -> None:
     """Confirms, prefetch and a consumer die with the channel; the reopened one has none of them. Nor has one that its
-    client closed, where that had a limit for the channel. One that was transactional has no transaction any more."""
+    client closed, where that had a limit for the channel. One that was transactional has no transaction any more. And
+    one number has several lives, of which each takes all that there is before it sets a limit."""
     if stage.offers("tx.select"):
         channel, queue = stage.channel(), stage.queue()
         channel.tx_select()
@@ -170,6 +171,14 @@ def test_a_channel_number_can_be_used_again(stage: Stage) -> None:
         reopen(stage, channel)
         channel.consume(queue)
         stage.quiesce()
+    queue, channel = stocked(stage, 3), stage.channel()
+    for life in range(LIVES):
+        channel.consume(queue)
+        stage.quiesce()
+        channel.qos(1, global_=life % 2 == 1 and shares(stage))
+        stage.quiesce()
+        channel.close()
+        reopen(stage, channel)
     queue = stocked(stage, 4)
     channel = stage.channel()
     channel.confirm()

@@ -7,7 +7,7 @@ settled or the channel ends. An ack deletes, a reject without requeue removes, a
 from __future__ import annotations
 
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import holding, restock, stocked
+from conformance.drive.scenes.props import holding, limited, restock, stocked
 from conformance.drive.stage import Stage
 
 DEATH = [
@@ -18,6 +18,7 @@ DEATH = [
     ("exchange", "S", b""),
     ("routing-keys", "A", [("S", b"amqpconf.elsewhere")]),
 ]
+WIDE = (1 << 8) + 2
 RECEIVED = ("x-death", "A", [("F", DEATH)])
 """What a client publishes that sends a dead letter once more, with all its headers."""
 
@@ -74,7 +75,14 @@ def test_the_mode_belongs_to_the_consumer(stage: Stage) -> None:
 
 @rule("MODE-004")
 def test_an_ack_deletes(stage: Stage) -> None:
-    """Ack, wait until the queue has surely seen it, and kill the connection."""
+    """Ack, wait until the queue has surely seen it, and kill the connection. And more acks than an octet can count, one
+    by one; then the channel is closed."""
+    many = limited(stage, stocked(stage, WIDE), 0)
+    for tag in many.unacked:
+        many.ack(tag)
+    stage.barrier(many)
+    many.close()
+    stage.quiesce()
     queue = stocked(stage, 3)
     doomed = stage.connect("doomed")
     channel = stage.channel(connection=doomed)

@@ -23,7 +23,7 @@ SHORT, LONG = 100, 60_000
 """Milliseconds."""
 ARRIVED, TURN = 1.3, 0.4
 """Seconds after which a dead letter has certainly come, and after which it most likely has."""
-TURNS, OCTETS, LONG_NAME = 3, 60, "." * 180
+TURNS, OCTETS, LONG_NAME, MANY = 3, 60, "." * 180, 20
 RECORD = ("x-death", "S", b"of old")
 """What somebody may write where brokers write down the deaths of a message."""
 
@@ -86,17 +86,18 @@ def test_rejected(stage: Stage) -> None:
         _committed(stage, stage.queue(to(grave)))
     _large(stage, stage.queue(to(grave)))
     if stage.offers("basic.nack"):
-        _together(stage, stage.queue(to(grave)))
+        _together(stage, stage.queue(to(grave)), stage.queue(to(last)))
     wait(stage, ARRIVED)
-    look(stage, grave, gets=13)
-    look(stage, last)
+    look(stage, grave, gets=9 + MANY)
+    look(stage, last, gets=4)
 
 
-def _together(stage: Stage, queue: str) -> None:
-    """Up to a tag, and all that there is."""
+def _together(stage: Stage, queue: str, other: str) -> None:
+    """Up to a tag, and all that there is, of two queues whose dead letters go different ways."""
     holder = stage.channel()
-    sent(stage, queue, 4)
-    tags = stage.fetch(holder, queue, 4)
+    sent(stage, queue, MANY)
+    sent(stage, other, 2)
+    tags = [*stage.fetch(holder, queue, 2), *stage.fetch(holder, other, 2), *stage.fetch(holder, queue, MANY - 2)]
     for tag in (*tags[1:2], 0):
         holder.nack(tag, multiple=True, requeue=False)
         stage.barrier(holder)

@@ -64,6 +64,27 @@ def test_over_more_exchanges(stage: Stage, kind: str) -> None:
     wait(stage, ARRIVED)
     look(stage, *graves, gets=5)
     look(stage, home, beyond)
+    if kind == "fanout":
+        _anew(stage)
+
+
+def _anew(stage: Stage) -> None:
+    """The exchange is deleted, and declared and bound again before somebody needs it."""
+    grave, holder = stage.queue(), stage.channel()
+    exchange = stage.exchange(grave)
+    queue, hand = stage.queue({EXCHANGE: exchange}), stage.backstage()
+    hand.delete_exchange(exchange)
+    stage.quiesce()
+    stage.belongings.exchanges[exchange] = None
+    hand.declare_exchange(exchange, "fanout")
+    stage.quiesce()
+    stage.bind(grave, exchange)
+    publisher = confirming(stage)
+    publisher.publish(queue)
+    stage.confirmed(publisher)
+    reject(stage, holder, queue)
+    wait(stage, ARRIVED)
+    look(stage, grave)
 
 
 def _round(stage: Stage) -> tuple[str, str]:

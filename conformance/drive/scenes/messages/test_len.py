@@ -15,6 +15,7 @@ from conformance.drive.stage import Stage
 MOST, OCTETS, OVERFLOW, LEVELS = "x-max-length", "x-max-length-bytes", "x-overflow", "x-max-priority"
 REFUSE = "reject-publish"
 LARGE = ((1 << 16) + 9,) * 3
+WIDE = (1 << 8) + 2, (1 << 16) + 2, (1 << 32) + 2
 THREE, BODY = b"abc", b"body"
 SHORT, ARRIVED = "100", 1.3
 """Milliseconds of an expiration, and seconds after which that is over, and a dead letter has certainly come."""
@@ -91,10 +92,14 @@ def test_the_newest_are_there(stage: Stage, how: str | None) -> None:
 
 @rule("LEN-003", queue_types=("classic",))
 def test_a_full_queue_is_full(stage: Stage) -> None:
-    """As many as it may hold, one more, and some more, in bodies of all sizes. Then one that has been purged, or whose
-    messages have expired, where messages count, and where their octets do."""
+    """As many as it may hold, one more, and some more, in bodies of all sizes; and some, where it may hold more than a
+    number of one octet can say, of two, or of four. Then one that has been purged, or whose messages have expired,
+    where messages count, and where their octets do."""
     for count in (8, 9, 30):
         filled(stage, {MOST: 8}, [10 + 7 * (number % 5) for number in range(count)])
+    for limit in (MOST, OCTETS):
+        for wide in WIDE if stage.offers(limit) else ():
+            filled(stage, {limit: wide}, [3] * 4)
     publisher, taker = confirming(stage), stage.channel()
     for limit, most in ((MOST, 4), (OCTETS, 4 * len(BODY))):
         queue = stage.queue({limit: most}) if stage.offers(limit) else ""
@@ -127,8 +132,13 @@ def test_some_are_held_by_a_client(stage: Stage) -> None:
 @pytest.mark.parametrize("sizes", [(10,) * 21, (30, 60, 90, 10, 40), (150, 101), (50, 50, 1), (0, 0, 0, 100, 1), LARGE])
 def test_more_octets_than_the_limit(stage: Stage, sizes: tuple[int, ...]) -> None:
     """A limit of 100: for small and for large bodies, for one that is too large, and for the last octet. For bodies
-    that are larger than a number of two octets can say it is one of them and a half."""
+    that are larger than a number of two octets can say it is one of them and a half. And a limit of nought; and a
+    queue that refuses what is too much."""
     filled(stage, {OCTETS: 100 if sizes is not LARGE else 3 * LARGE[0] // 2}, sizes)
+    if 0 in sizes:
+        filled(stage, {OCTETS: 0}, sizes)
+    elif stage.offers(OVERFLOW) and sizes is not LARGE:
+        filled(stage, {OCTETS: 100, OVERFLOW: REFUSE}, sizes)
 
 
 @rule("LEN-006", queue_types=("classic",))
@@ -178,7 +188,7 @@ def given_back(stage: Stage, most: int, limit: str) -> None:
 @rule("LEN-009", queue_types=("classic",))
 def test_room_again(stage: Stage) -> None:
     """It refuses some; all are taken, and more come than it has room for; a few are taken, and a few come. Or all are
-    fetched, and kept, and as many come."""
+    fetched, and kept, and as many come. Or a purge takes them, or their age."""
     queue, publisher, taker = stage.queue({MOST: 10, OVERFLOW: REFUSE}), confirming(stage), stage.channel()
     for count, taken in ((12, 10), (11, 3), (4, 0)):
         publisher.publish(queue, count)
@@ -189,6 +199,28 @@ def test_room_again(stage: Stage) -> None:
         publisher.publish(queue, count)
         stage.confirmed(publisher)
         stage.fetch(taker, queue, 10)
+    emptied(stage, taker, queue, 11)
+    for limit in (MOST, OCTETS):
+        for gone in ("purged", "expired") if stage.offers(limit) else ():
+            _room_by(stage, gone, stage.queue({limit: 10 if limit == MOST else 10 * len(BODY), OVERFLOW: REFUSE}))
+
+
+def _room_by(stage: Stage, gone: str, queue: str) -> None:
+    """It is full; then nobody takes what is there, and it is gone all the same; and more come than it has room for."""
+    if gone == "expired" and not _expires(stage):
+        return
+    publisher, taker = confirming(stage), stage.channel()
+    publisher.publish(queue, 11, body=BODY, properties={"expiration": SHORT} if gone == "expired" else {})
+    stage.confirmed(publisher)
+    if gone == "purged":
+        taker.purge(queue)
+        stage.quiesce()
+    else:
+        wait(stage, ARRIVED)
+        taker.declare(queue, passive=True)
+        stage.quiesce()
+    publisher.publish(queue, 11, body=BODY)
+    stage.confirmed(publisher)
     emptied(stage, taker, queue, 11)
 
 

@@ -7,7 +7,8 @@ import pytest
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.consumers.test_consume import QUIET_TRIPS
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import confirming, outstanding
+from conformance.drive.scenes.props import BAD_TAG, confirming, outstanding, reopen
+from conformance.drive.scenes.topology.test_queue import leave
 from conformance.drive.stage import Stage
 
 SINGLE = {"x-single-active-consumer": True}
@@ -16,9 +17,10 @@ SINGLE = {"x-single-active-consumer": True}
 def waiting(stage: Stage, queue: str, count: int, limit: int = 0) -> list[tuple[Channel, str]]:
     """So many channels of two connections, each with a consumer of the queue, and this limit."""
     other = stage.connect("other")
+    apart = stage.connect("apart")
     found = []
     for number in range(count):
-        channel = stage.channel(connection=other if number % 2 else None)
+        channel = stage.channel(connection=other if number % 2 else apart)
         if limit:
             channel.qos(limit)
         found.append((channel, channel.consume(queue)))
@@ -91,12 +93,14 @@ def _comes_back(stage: Stage) -> None:
 
 
 @rule("SAC-002")
-@pytest.mark.parametrize("how", ["cancel", "quiet cancel", "close", "all but one", "after others"])
+@pytest.mark.parametrize(
+    "how", ["cancel", "quiet cancel", "close", "failure", "connection", "all but one", "after others"]
+)
 @pytest.mark.parametrize("holding", [False, True])
 def test_another_takes_over(stage: Stage, how: str, holding: bool) -> None:
-    """It is cancelled, with an answer or without, where that does no other harm, or its channel closed: with all
-    acknowledged, or while it holds two of five messages. Or all but one leave, one after the other; or the last that
-    waits has taken over when others had left that waited before it."""
+    """It is cancelled, with an answer or without, where that does no other harm, or its channel closed, by its client
+    or over a mistake, or its connection: with all acknowledged, or while it holds two of five messages. Or all but one
+    leave, one after the other; or the last that waits has taken over when others had left that waited before it."""
     if how == "after others":
         _others_have_left(stage)
         return
@@ -116,6 +120,11 @@ def test_another_takes_over(stage: Stage, how: str, holding: bool) -> None:
         channel.cancel(tag, no_wait=how == "quiet cancel")
         for _ in range(QUIET_TRIPS):
             stage.barrier(channel)
+    elif how == "failure":
+        channel.ack(BAD_TAG)
+        reopen(stage, channel)
+    elif how == "connection":
+        leave(stage, channel.connection)
     else:
         channel.close()
     stage.quiesce()

@@ -145,9 +145,10 @@ def test_until_then_it_is_there(stage: Stage) -> None:
         return
     last = _twice(stage)
     channel, plain = confirming(stage), [stage.queue() for _ in "12"]
-    timed, lasting, ages = stage.queue({TTL: 2 * SHORT}), stage.queue(), stage.queue({TTL: AGES[0]})
+    timed, lasting, ages = stage.queue({TTL: 2 * SHORT}), stage.queue(), [stage.queue({TTL: age}) for age in AGES]
     mortal(channel, lasting, *AGES)
-    channel.publish(ages)
+    for queue in ages:
+        channel.publish(queue)
     wait(stage, 2 * HALF)
     mortal(channel, plain[0], 2 * SHORT)
     channel.publish(timed)
@@ -155,7 +156,7 @@ def test_until_then_it_is_there(stage: Stage) -> None:
     mortal(channel, plain[1], 10, 2 * SHORT, LONG)
     stage.confirmed(channel)
     wait(stage, 2 * HALF)
-    look(stage, *plain, timed, lasting, ages, gets=len(AGES))
+    look(stage, *plain, timed, lasting, *ages, gets=len(AGES))
     for life in MOMENTS:
         mortal(channel, plain[0], life)
         stage.confirmed(channel)
@@ -319,9 +320,13 @@ def _ask(stage: Stage, *queues: str) -> None:
 
 @rule("TTL-011")
 def test_somebody_uses_it_again_and_again(stage: Stage) -> None:
-    """By gets, by a consumer that leaves, and by a declaration."""
-    got, consumed, declared = (stage.queue({"x-expires": LEASE}) for _ in "123")
+    """By gets, by a consumer that leaves, by itself or with its channel or connection, and by a declaration."""
+    got, consumed, declared, left, lost = (stage.queue({"x-expires": LEASE}) for _ in "12345")
     channel = stage.channel()
+    leaving, losing = (stage.channel(connection=stage.connect(name)) for name in ("leaving", "losing"))
+    for queue, consumer in ((left, leaving), (lost, losing)):
+        consumer.consume(queue)
+        stage.quiesce()
     for turn in range(4):
         wait(stage, PART)
         stage.get(channel, got)
@@ -331,6 +336,14 @@ def test_somebody_uses_it_again_and_again(stage: Stage) -> None:
         stage.quiesce()
         channel.cancel(tag)
         stage.quiesce()
+        if turn == 2:
+            leaving.close()
+            losing.connection.close(stage.deadline)
+            stage.quiesce()
+        if turn == 3:
+            for queue in (left, lost):
+                stage.channel().declare(queue, passive=True)
+                stage.quiesce()
         if turn == 1:
             wait(stage, PART / 2)
             channel.declare(declared, passive=True)
@@ -340,7 +353,7 @@ def test_somebody_uses_it_again_and_again(stage: Stage) -> None:
 @rule("TTL-012")
 def test_a_consumer_keeps_it(stage: Stage) -> None:
     """One that gets nothing; the queue is asked for, and has a consumer a moment later. Of another queue it has two of
-    three consumers left, then one."""
+    three consumers left, then one. One more was started without an answer."""
     queue, other, channel = stage.queue({"x-expires": LEASE}), stage.queue({"x-expires": LEASE}), stage.channel()
     channel.consume(queue)
     stage.quiesce()
@@ -352,7 +365,10 @@ def test_a_consumer_keeps_it(stage: Stage) -> None:
         for tag in tags[:2]:
             channel.cancel(tag)
             stage.quiesce()
+    quiet = stage.queue({"x-expires": LEASE})
+    channel.consume(quiet, no_wait=True)
+    stage.barrier(channel)
     wait(stage, 3 * LEASE / 1000)
-    for one in (queue, other):
+    for one in (queue, other, quiet):
         stage.channel().declare(one, passive=True)
         stage.quiesce()

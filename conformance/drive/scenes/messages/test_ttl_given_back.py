@@ -9,16 +9,16 @@ import pytest
 from conformance.drive.around import wait
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.messages.test_ttl import LEVELS, OVER, SHORT, TTL, expires, look, mortal
+from conformance.drive.scenes.messages.test_ttl import HALF, LEVELS, OVER, SHORT, TTL, expires, look, mortal
 from conformance.drive.scenes.props import confirming, outstanding
 from conformance.drive.stage import Stage
 
 
 @rule("TTL-007")
-@pytest.mark.parametrize("how", ["reject", "nack"])
+@pytest.mark.parametrize("how", ["reject", "nack", "close"])
 def test_given_back(stage: Stage, how: str) -> None:
     """Before its time is over, and after it; by its own time and that of its queue, which may have priorities. And by a
-    consumer that waited for it, after all its time, which may be none."""
+    consumer that waited for it, after all its time, which may be none. Or by the end of the channel that held it."""
     if not expires(stage):
         return
     channel, queues = confirming(stage), [stage.queue(), stage.queue({TTL: SHORT})]
@@ -30,6 +30,9 @@ def test_given_back(stage: Stage, how: str) -> None:
         channel.publish(queue, 2)
     stage.confirmed(channel)
     holder = stage.channel()
+    if how == "close":
+        _by_the_end(stage, holder, queues)
+        return
     for queue in queues:
         stage.get(holder, queue)
         stage.get(holder, queue)
@@ -39,6 +42,22 @@ def test_given_back(stage: Stage, how: str) -> None:
     stage.barrier(holder)
     look(stage, *queues, gets=3)
     _from_a_consumer(stage, channel, how)
+
+
+def _by_the_end(stage: Stage, holder: Channel, queues: Sequence[str]) -> None:
+    """Of a channel that is closed when half the time is over, and of one that is closed after all of it."""
+    late = stage.channel()
+    for queue in queues:
+        for channel in (holder, late):
+            stage.get(channel, queue)
+    wait(stage, HALF)
+    holder.close()
+    stage.quiesce()
+    wait(stage, OVER - HALF)
+    look(stage, *queues, gets=2)
+    late.close()
+    stage.quiesce()
+    look(stage, *queues, gets=2)
 
 
 def _from_a_consumer(stage: Stage, publisher: Channel, how: str) -> None:

@@ -29,10 +29,14 @@ RECOVERS = 20.0
 
 
 def _on_to(stage: Stage, exchange: str) -> list[str]:
-    """Exchanges that lead to this one alone: as their alternate, and by a binding."""
+    """Exchanges that lead to this one alone: as their alternate, and by a binding; and one whose alternate is gone."""
     ways = []
     if stage.offers("alternate-exchange"):
-        ways.append(stage.exchange(arguments={"alternate-exchange": exchange}))
+        gone = stage.exchange()
+        stage.backstage().delete_exchange(gone)
+        stage.quiesce()
+        for alternate in (exchange, gone):
+            ways.append(stage.exchange(arguments={"alternate-exchange": alternate}))
     if stage.offers("exchange.bind"):
         ways.append(stage.exchange())
         stage.bind_exchange(exchange, ways[-1])
@@ -74,7 +78,7 @@ def test_what_goes_nowhere_is_confirmed(stage: Stage) -> None:
 @rule("CNF-009")
 def test_what_is_returned_is_confirmed_after_it(stage: Stage) -> None:
     """Mandatory publishes that go nowhere: alone, behind others that go somewhere, empty, and of several frames. And on
-    by a binding, or by an alternate, to an exchange that leads nowhere either."""
+    by a binding, or by an alternate, to an exchange that leads nowhere either, or that is not there."""
     queue, empty = stage.queue(), stage.exchange()
     channel = confirming(stage)
     for way in _on_to(stage, empty):

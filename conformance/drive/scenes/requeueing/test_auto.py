@@ -13,13 +13,13 @@ import pytest
 from conformance.drive.around import elapse, wait
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import BAD_TAG, stocked
+from conformance.drive.scenes.props import BAD_TAG, reopen, stocked
 from conformance.drive.stage import Stage
 
 HEARTBEAT, FED = 2, 52
 """Seconds; brokers are lenient with shorter intervals."""
 WIDE = (1 << 8) + 9
-ASKED = 200
+ASKED, FAILURES = 200, 3
 """This often it is asked whether all is back."""
 
 
@@ -90,7 +90,8 @@ def test_a_connection_is_lost(stage: Stage, end: str) -> None:
 
 @rule("AUTO-004", last=True)
 def test_a_channel_fails(stage: Stage) -> None:
-    """A bad settlement; the client answers the close at once, and only after another consumer has waited in vain."""
+    """A bad settlement; the client answers the close at once, and only after another consumer has waited in vain. And
+    one connection has several channels that fail, one after the other."""
     for hold in (False, True):
         failing = stage.connect(f"failing{hold}")
         channel = stage.channel(connection=failing)
@@ -109,6 +110,10 @@ def test_a_channel_fails(stage: Stage) -> None:
         stage.quiesce()
         waiting.close()
         stage.quiesce()
+    for channel in stage.channels(FAILURES, connection=stage.connect("hapless")):
+        laden(stage, channel)
+        channel.ack(BAD_TAG)
+        reopen(stage, channel)
 
 
 @rule("AUTO-005")

@@ -239,7 +239,7 @@ def test_a_delivery_limit_ends_the_returns(stage: Stage, how: str) -> None:
 def test_recover_requeues_everything(stage: Stage) -> None:
     """A consumer's deliveries and a get's are recovered and come again, twice; the old tags are spent, of either queue;
     asynchronously, too. And those of a consumer that was cancelled, and what is held beside a message of a queue that
-    is gone."""
+    is gone. And many of two queues, while another channel of the connection holds one."""
     for method in (m.BasicRecover, m.BasicRecoverAsync):
         for spent in (1, 3):
             _recover(stage, method, spent)
@@ -263,6 +263,20 @@ def test_recover_requeues_everything(stage: Stage) -> None:
     channel.recover()
     stage.barrier(channel)
     stage.fetch(channel, kept)
+    _many(stage)
+
+
+def _many(stage: Stage) -> None:
+    queues, channel, other = (stocked(stage, MANY), stocked(stage, MANY)), stage.channel(), stage.channel()
+    stage.fetch(other, queues[0])
+    for turn in "12":
+        for queue in queues:
+            stage.fetch(channel, queue, MANY - (queue is queues[0]))
+        if turn == "1":
+            channel.recover()
+            stage.barrier(channel)
+    other.ack(1)
+    stage.barrier(other)
 
 
 def _in_one_write(stage: Stage) -> None:
@@ -288,6 +302,7 @@ def _recover(stage: Stage, method: type[m.BasicRecover | m.BasicRecoverAsync], s
         stage.barrier(channel)
         for tag in channel.unacked:
             channel.ack(tag)
+        stage.get(stage.channel(), consumed)
     stage.fetch(channel, got)
     channel.ack(spent)
     reopen(stage, channel)

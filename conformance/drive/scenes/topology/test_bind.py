@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from codec import values
+from conformance.drive.channel import Channel
 from conformance.drive.scenes.endings import ENDS, ended
 from conformance.drive.scenes.marks import QueueType, rule
 from conformance.drive.scenes.props import confirming, reopen
@@ -149,6 +151,9 @@ def test_bindings_go_with_what_they_bind(stage: Stage, how: str) -> None:
     stage.quiesce()
     channel.publish("key", exchange=exchange)
     stage.quiesce()
+    if how == "deletion":
+        for kind in ("fanout", "topic", "headers"):
+            _by_another_type(stage, kind, channel)
     if source:
         stage.bind(queue, exchange, "key")
         channel.publish("key", exchange=source)
@@ -170,6 +175,33 @@ def _namesake_goes(stage: Stage, exchange: str) -> None:
     stage.quiesce()
     delete(away, exchange)
     stage.quiesce()
+
+
+def _by_another_type(stage: Stage, kind: str, channel: Channel) -> None:
+    """A queue, and an exchange that leads on, are bound to one of this type. The queue is deleted and declared anew, or
+    the exchange, or the source."""
+    if not stage.offers(f"{kind} exchange"):
+        return
+    source, queue, onward, hand = declared(stage, kind), stage.queue(), declared(stage, "fanout"), stage.backstage()
+    arguments = {"x-match": "all", "ink": "red"} if kind == "headers" else None
+    for gone in (queue, onward, source) if stage.offers("exchange.bind") else (queue, source):
+        stage.bind(queue, source, "key", arguments)
+        if stage.offers("exchange.bind"):
+            channel.bind_exchange(onward, source, "key", arguments)
+            stage.quiesce()
+            stage.bind(queue, onward)
+        if gone == queue:
+            stage.backstage(queue).delete(queue)
+            stage.quiesce()
+            stage.queue(name=queue)
+        else:
+            delete(hand, gone)
+            stage.quiesce()
+            stage.belongings.exchanges[gone] = None
+            hand.declare_exchange(gone, kind if gone == source else "fanout")
+            stage.quiesce()
+        channel.publish("key", exchange=source, properties={"headers": values.table({"ink": "red"})})
+        stage.quiesce()
 
 
 @rule("BIND-008", queue_types=CLASSIC)

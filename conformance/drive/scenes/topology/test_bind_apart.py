@@ -11,6 +11,7 @@ from conformance.drive.scenes.props import confirming
 from conformance.drive.scenes.topology.test_exch import CLASSIC, declared
 from conformance.drive.scenes.topology.test_queue import elsewhere, leave
 from conformance.drive.scenes.topology.test_queue_names import SHORT_STRING
+from conformance.drive.scenes.topology.test_route import MANY, Headers
 from conformance.drive.stage import Stage
 
 
@@ -85,7 +86,8 @@ def test_unbinding_what_is_gone(stage: Stage) -> None:
 @pytest.mark.parametrize("kind", ["headers", "direct", "topic", "fanout"])
 def test_bindings_that_differ_in_arguments(stage: Stage, kind: str) -> None:
     """Two of one key, where the first is removed; the same again, where the second is. Where arguments say nothing of
-    the way, the other one is removed as well."""
+    the way, the other one is removed as well. Once two differ in the type of a value alone, and once in the last of
+    many arguments."""
     if kind != "direct":
         stage.require(f"{kind} exchange")
     matches = {"x-match": "all"} if kind == "headers" else {}
@@ -98,6 +100,23 @@ def test_bindings_that_differ_in_arguments(stage: Stage, kind: str) -> None:
             for name in (gone, left):
                 channel.publish("key", exchange=exchange, properties={"headers": values.table({name: "red"})})
                 stage.quiesce()
+    if matches:
+        many = {f"h{number}": number for number in range(MANY)}
+        for one, other in (({"ink": 1}, {"ink": "1"}), ({**many, "ink": "red"}, {**many, "ink": "blue"})):
+            _almost_alike(stage, {**matches, **one}, {**matches, **other})
+
+
+def _almost_alike(stage: Stage, one: Headers, other: Headers) -> None:
+    """A queue has both bindings. One is removed, then the other; two messages that fit one each come after each."""
+    queue, exchange, channel = stage.queue(), declared(stage, "headers"), confirming(stage)
+    for arguments in (one, other):
+        stage.bind(queue, exchange, "key", arguments)
+    for gone in (None, one, other):
+        if gone is not None:
+            stage.unbind(queue, exchange, "key", gone)
+        for headers in (one, other):
+            channel.publish("key", exchange=exchange, properties={"headers": values.table(headers)})
+            stage.quiesce()
 
 
 @rule("BIND-013", queue_types=CLASSIC)

@@ -11,7 +11,7 @@ from conformance.drive.channel import Channel
 from conformance.drive.scenes.endings import ENDS, ended
 from conformance.drive.scenes.marks import QueueType, rule
 from conformance.drive.scenes.props import reopen
-from conformance.drive.scenes.topology.test_queue import GONE
+from conformance.drive.scenes.topology.test_queue import GONE, owned
 from conformance.drive.stage import NotOffered, Stage
 
 CLASSIC: tuple[QueueType, ...] = ("classic",)
@@ -188,7 +188,8 @@ def test_auto_delete_exchanges_go(stage: Stage) -> None:
 
 
 def _lose_their_queues(stage: Stage) -> Iterator[str]:
-    """Auto-delete exchanges, each of which had one queue, which has come to its end."""
+    """Auto-delete exchanges, each of which had one queue, which has come to its end; one with a connection
+    that is lost."""
     for how in ENDS:
         exchange = declared(stage, auto_delete=True)
 
@@ -199,6 +200,13 @@ def _lose_their_queues(stage: Stage) -> Iterator[str]:
         with contextlib.suppress(NotOffered):
             ended(stage, how, bind)
             yield exchange
+    exchange = declared(stage, auto_delete=True)
+    with contextlib.suppress(NotOffered):
+        queue, owner = owned(stage)
+        stage.backstage(queue).bind(queue, exchange)
+        stage.quiesce()
+        owner.connection.abort()
+        yield exchange
 
 
 @rule("EXCH-011", queue_types=CLASSIC)

@@ -15,7 +15,7 @@ CLASSIC: tuple[QueueType, ...] = ("classic",)
 GONE = 2.1
 """Seconds after which what goes with something else has certainly gone."""
 SEVERAL = 9
-LENGTH, OCTETS = "x-max-length", "x-max-length-bytes"
+LENGTH, OCTETS, LEVELS = "x-max-length", "x-max-length-bytes", "x-max-priority"
 DEAD_LETTERS, DEAD_KEY = "x-dead-letter-exchange", "x-dead-letter-routing-key"
 
 
@@ -34,13 +34,13 @@ def elsewhere(stage: Stage) -> Channel:
     return stage.channel(connection=stage.connect(f"other{len(stage.connections)}"))
 
 
-def owned(stage: Stage) -> tuple[str, Channel]:
+def owned(stage: Stage, *, no_wait: bool = False) -> tuple[str, Channel]:
     """A queue that is exclusive to a connection of its own, and the channel that declared it."""
     owner = stage.connect(f"owner{len(stage.connections)}")
     channel, queue = stage.channel(connection=owner), stage.recorder.private_name()
     stage.belongings.queues[queue] = owner
-    channel.declare(queue, durable=False, exclusive=True, arguments=typed(stage))
-    stage.quiesce()
+    channel.declare(queue, durable=False, exclusive=True, no_wait=no_wait, arguments=typed(stage))
+    stage.barrier(channel)
     return queue, channel
 
 
@@ -100,8 +100,12 @@ def test_queues_are_found_by_name(stage: Stage) -> None:
 @rule("QUEUE-007", queue_types=CLASSIC, last=True)
 def test_exclusive_queues_are_locked(stage: Stage) -> None:
     """Its own connection uses the queue by another channel than the one that declared it; then another connection does,
-    in every way, with an answer or without; its own then finds it."""
-    queue, owner = owned(stage)
+    in every way, with an answer or without; its own then finds it. And again, where it was declared with nowait."""
+    for no_wait in (False, True) if stage.offers("nowait") else (False,):
+        _locked(stage, *owned(stage, no_wait=no_wait))
+
+
+def _locked(stage: Stage, queue: str, owner: Channel) -> None:
     beside, exchange = stage.channel(connection=owner.connection), stage.exchange()
     for method in _uses(beside, queue, exchange)[:-1]:
         beside.send(method)
@@ -149,7 +153,7 @@ def test_exclusive_queues_go_with_their_connection(stage: Stage) -> None:
     owners, queues = [], []
     kinds = (False, False, SEVERAL), (False, True, 0), (True, False, 0), (True, True, 0), (False, False, 1)
     for lingers, again, several in kinds:
-        queue, owner = owned(stage)
+        queue, owner = owned(stage, no_wait=lingers and stage.offers("nowait"))
         more = [stage.recorder.private_name() for _ in range(several)]
         for one in (*more, *([queue] if again else [])):
             stage.belongings.queues[one] = owner.connection
@@ -357,7 +361,7 @@ def test_what_is_gone_is_deleted(stage: Stage) -> None:
 @rule("QUEUE-019")
 def test_a_purge_spares_what_is_out(stage: Stage) -> None:
     """Two of four messages are out, the queue is purged, and the two are returned and got again. Then one is looked for
-    in a queue whose three messages are purged."""
+    in a queue whose three messages are purged, and in one whose messages have different priorities."""
     queue, channel = stocked(stage, 4), stage.channel()
     tags = stage.fetch(channel, queue, 2)
     stage.backstage(queue).purge(queue)
@@ -371,6 +375,15 @@ def test_a_purge_spares_what_is_out(stage: Stage) -> None:
     stage.quiesce()
     taker.get(emptied, no_ack=True)
     stage.quiesce()
+    if stage.queue_type == "classic" and stage.offers(LEVELS):
+        ranked, publisher = stage.queue({LEVELS: 5}), confirming(stage)
+        for priority in (0, 5, 2, 0, 5):
+            publisher.publish(ranked, properties={"priority": priority})
+        stage.confirmed(publisher)
+        stage.backstage(ranked).purge(ranked)
+        stage.quiesce()
+        taker.get(ranked, no_ack=True)
+        stage.quiesce()
 
 
 @rule("QUEUE-021", queue_types=CLASSIC)

@@ -21,6 +21,8 @@ from conformance.drive.scenes.topology.test_queue import (
 )
 from conformance.drive.stage import Stage
 
+UNKNOWN = {"amqpconf-note": "red", "amqpconf-number": 3}
+"""Arguments that mean nothing to a broker."""
 OTHERS: tuple[tuple[str, object, object], ...] = (
     ("x-max-length-bytes", 1000, 2000),
     ("x-message-ttl", 600_000, 700_000),
@@ -35,7 +37,7 @@ OTHERS: tuple[tuple[str, object, object], ...] = (
 @rule("QUEUE-003")
 def test_the_same_queue_again(stage: Stage) -> None:
     """With messages in it, which are still there: on this connection and on another. A limit comes in one octet, and in
-    eight, before other arguments and behind them."""
+    eight, before other arguments and behind them. And an argument that nobody knows, where that was taken before."""
     queue = stocked(stage, 2)
     for channel in (stage.channel(), elsewhere(stage)):
         channel.declare(queue, arguments=typed(stage))
@@ -50,6 +52,13 @@ def test_the_same_queue_again(stage: Stage) -> None:
             for arguments in ([*given, limit], [limit, *given]):
                 channel.send(m.QueueDeclare(channel.number, queue=limited, durable=stage.durable, arguments=arguments))
                 stage.quiesce()
+    name, channel = stage.recorder.private_name(), stage.channel()
+    stage.belongings.queues[name] = stage.connection
+    for _ in range(2):
+        channel.declare(name, arguments=typed(stage, **UNKNOWN))
+        stage.quiesce()
+        if channel.state != "open":
+            return
 
 
 @rule("QUEUE-004", queue_types=CLASSIC)

@@ -32,7 +32,8 @@ def look(stage: Stage, queue: str) -> None:
 @rule("QUEUE-024", queue_types=CLASSIC)
 def test_auto_delete_queues_go(stage: Stage) -> None:
     """Two consumers are cancelled, one after the other; one is without an answer; a channel with one is closed; a
-    connection with one is; and a channel with one fails. When the queues must have gone, they are looked for."""
+    connection with one is; and a channel with one fails. When the queues must have gone, they are looked for. Then some
+    of them are declared anew, and go again."""
     cancelled, closed, left, failed, quietly = (stage.queue(auto_delete=True) for _ in range(5))
     channel = elsewhere(stage)
     tag = channel.consume(quietly)
@@ -60,6 +61,16 @@ def test_auto_delete_queues_go(stage: Stage) -> None:
     reopen(stage, channel)
     wait(stage, GONE)
     for queue in (cancelled, closed, left, failed, quietly):
+        look(stage, queue)
+    for queue in (cancelled, closed):
+        stage.queue(name=queue, auto_delete=True)
+        channel = elsewhere(stage)
+        tag = channel.consume(queue)
+        stage.quiesce()
+        channel.close() if queue is closed else channel.cancel(tag)
+        stage.quiesce()
+    wait(stage, GONE)
+    for queue in (cancelled, closed):
         look(stage, queue)
 
 

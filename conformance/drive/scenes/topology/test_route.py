@@ -95,6 +95,7 @@ def test_a_star_is_one_word(stage: Stage) -> None:
     channel, exchange = spread(stage, "topic", ("*", "*.b", "a.*.c", "a.*", "*.*", "a*"))
     publish(channel, exchange, "a", "a.b", "a.b.c", "a.c", "a.b.b.c", "", "x.b", "a*", "ab", "*")
     publish(channel, exchange, "ä", "日本.b", "a.é \U0001d11e.c", "a.#", "1.-_/", "a." + "w" * 253)
+    publish(channel, exchange, "a.B", "A.b", "A.b.c", "a.b.C", "a .b", "a. b", "a.b ", "a.bb", "aa.b")
     stage.quiesce()
 
 
@@ -124,7 +125,7 @@ def sort(stage: Stage, bindings: Iterable[Headers], messages: Iterable[Headers])
 @rule("ROUTE-006", queue_types=CLASSIC)
 def test_all_headers_of_a_binding(stage: Stage) -> None:
     """One missing, one with another value, one of another type, more than enough; and one that only has to be there.
-    Of many the last one is another. And values of other types, which look alike."""
+    Of many the last one is another. And values of other types, and names, which look alike."""
     many = {f"h{number}": "red" for number in range(MANY)}
     sort(
         stage,
@@ -143,6 +144,8 @@ def test_all_headers_of_a_binding(stage: Stage) -> None:
     )
     alike = [{"value": one} for one in ALIKE]
     sort(stage, alike, alike)
+    named = [{name: 1} for name in ("ink", "Ink", "ink ", "inks", "in", "ros\u00e9", "rose\u0301", "")]
+    sort(stage, named, named)
 
 
 @rule("ROUTE-007", queue_types=CLASSIC)

@@ -31,26 +31,32 @@ def _mailed(stage: Stage, **headers: Sequence[str]) -> None:
 
 
 def _routed(stage: Stage, kind: str) -> None:
-    """By an exchange of this type: one queue for each key, one for two of them, and one for what finds no way."""
+    """By an exchange of this type, and by way of another: one queue for each key, one for two of them, and one for what
+    finds no way."""
     queues, spare = {name: stage.queue() for name in ("to", "cc", "bcc", "nobody")}, stage.queue()
     arguments = {ALTERNATE: stage.exchange(spare)} if stage.offers(ALTERNATE) else None
     exchange, both = stage.exchange(kind=kind, arguments=arguments), stage.queue()
+    ways = [exchange]
+    if stage.offers("exchange.bind"):
+        ways.append(stage.exchange())
+        stage.bind_exchange(exchange, ways[-1])
     bindings = [*queues.items(), ("cc", both), ("bcc", both)]
     for name, queue in bindings:
         stage.bind(queue, exchange, f"*.{name}" if kind == "topic" else f"a.{name}")
     channel = confirming(stage)
     named = {"CC": ["a.cc", "a.to"], "BCC": ["a.bcc"]}
-    for key in ("a.to", "a.nowhere"):
-        channel.publish(key, exchange=exchange, properties={"headers": values.table(named)})
+    for way in ways:
+        for key in ("a.to", "a.nowhere"):
+            channel.publish(key, exchange=way, properties={"headers": values.table(named)})
     stage.confirmed(channel)
     reader = stage.channel()
     for queue in (*queues.values(), both, spare):
-        for _ in range(3):
+        for _ in range(2 * len(ways) + 1):
             stage.get(reader, queue, no_ack=True)
 
 
 @rule("ROUTE-018")
-@pytest.mark.parametrize("by", ["name", "direct", "topic"])
+@pytest.mark.parametrize("by", ["name", "direct", "topic", "fanout"])
 def test_more_keys_in_headers(stage: Stage, by: str) -> None:
     """One queue by CC, one by BCC, one by both, and one by the routing key as well; and with a routing key that leads
     nowhere. Once CC names nobody many times before. None of it comes back."""

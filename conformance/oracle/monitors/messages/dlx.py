@@ -140,6 +140,8 @@ def _judge(
         notes.exercise(COPIES)
     steps = lettering.way(tracked, queue, event.time_ns)
     if not steps or not told or lettering.goes_round(queue, event.routing_key or ""):
+        if steps and lettering.alone(tracked):
+            _untold(event, tracked, steps, headers, notes)
         tracked.over = True
         return
     _age(event, tracked, steps, lettering, notes)
@@ -164,6 +166,15 @@ def _age(event: Event, tracked: TrackedMessage, steps: list[DeathStep], letterin
         allowed = f"{tracked.queue} and the next queues have it for as long as it has to live in each"
         each = early // MILLISECOND // len(steps) + 1
         notes.find(STAYS, event, allowed, f"out of each of {len(steps)} queues, {each} ms too early", tracked.sent)
+
+
+def _untold(event: Event, tracked: TrackedMessage, steps: list[DeathStep], headers: Any, notes: Notes) -> None:
+    """It has come by this way alone, and tells of no death. What its publisher calls so may stand in the way."""
+    publication = tracked.publication
+    if tracked.deaths or "x-death" in headers or publication is None or "x-death" in publication.content:
+        return
+    expected = after(tracked.deaths, steps)
+    notes.find(OF_REASON[expected[0][1]], event, words(expected[:1]), "no x-death", tracked.sent)
 
 
 def _list(

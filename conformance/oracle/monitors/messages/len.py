@@ -17,7 +17,7 @@ from conformance.oracle.model.circumstances.ranking import PRIORITY
 from conformance.oracle.model.connections.channels import OPEN
 from conformance.oracle.model.facts import Answered, Confirmed, Passed, Policed
 from conformance.oracle.monitors.fate import LOSING
-from conformance.oracle.monitors.messages.lengths import Bounded, Limits, Publish
+from conformance.oracle.monitors.messages.lengths import Bounded, Limits, Publish, Purge
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges
 
@@ -252,12 +252,14 @@ def purged(fact: Passed, notes: Notes) -> None:
     place, name = (event.connection, event.channel), event.queue or ""
     if event.direction != TO_BROKER:
         waiting = limits.purged.get(place)
-        queue = limits.by_queue.get(waiting.pop(0)) if waiting else None
-        if queue is not None:
+        purge = waiting.pop(0) if waiting else None
+        queue = limits.by_queue.get(purge.queue) if purge is not None else None
+        if queue is not None and purge is not None:
             queue.asking -= 1
+            queue.found_purged(purge)
         return
-    limits.purged.setdefault(place, []).append(name)
     queue = limits.by_queue.get(name)
+    limits.purged.setdefault(place, []).append(Purge(name, queue.came, queue.closed) if queue else Purge(name))
     if not name:
         limits.doubt()
     elif queue is not None:

@@ -19,6 +19,15 @@ Place = tuple[str, int]
 """A connection, and a channel of it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Purge:
+    """A queue that a channel has asked to be emptied; how many messages had come, and whether it had refused any."""
+
+    queue: str
+    came: int = 0
+    closed: bool = False
+
+
 @dataclass(slots=True)
 class Publish:
     """One message on its way into the queue; `kept` is what its confirm says, `rank` its priority there."""
@@ -161,6 +170,11 @@ class Bounded:
         self.came = self.brought = self.more = 0
         self.denied.clear()
 
+    def found_purged(self, purge: Purge) -> None:
+        """It was emptied; nothing has come since that was asked, and so it has room, if it was full."""
+        if not self.foreign and self.idle() and not self.returning and self.came == purge.came:
+            self.ready, self.taken, self.unsure, self.strange, self.closed = [], [], False, False, purge.closed
+
     def idle(self) -> bool:
         """Does nobody hold any of it, and is nothing under way?"""
         return not (self.pending or self.asking or self.consumers or any(self.held.values()))
@@ -215,7 +229,7 @@ class Limits:
 
     by_queue: OrderedDict[str, Bounded] = field(default_factory=OrderedDict)
     asked: OpenGets = field(default_factory=OpenGets)
-    purged: dict[Place, list[str]] = field(default_factory=dict)
+    purged: dict[Place, list[Purge]] = field(default_factory=dict)
     """What a channel has asked to be emptied."""
     deleted: set[str] = field(default_factory=set)
     """Those that were deleted while nobody used them."""

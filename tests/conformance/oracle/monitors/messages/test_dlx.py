@@ -38,6 +38,9 @@ def sent(**headers: Any) -> str:
     return f"with={json.dumps({'headers': headers}, separators=(',', ':'))}"
 
 
+OF_OLD = sent(**{"x-death": ["S", "old"]})
+
+
 def two(kind: str = "classic", more: str = "") -> str:
     """A queue whose dead letters go to another one."""
     return (
@@ -186,6 +189,10 @@ BROKEN = [
     ("DLX-002", restarted("durable")),
     ("DLX-001", two() + M1 + REJECTED + LATER + ASK + EMPTY),
     ("DLX-001", SIMPLE + dead(entry("q", "expired", 1))),
+    ("DLX-001", SIMPLE),
+    ("DLX-002", OWN + GOT + "expiration=-"),
+    ("DLX-003", FULL + GOT),
+    ("DLX-004", LIMITED + GOT),
     ("DLX-002", OWN + EMPTY),
     ("DLX-002", FREED + LATER + ASK + EMPTY),
     ("DLX-002", BEHIND + LATER + ASK + EMPTY),
@@ -400,6 +407,15 @@ LAWFUL = {
         "routing-key=w \n", "routing-key=w x-message-ttl=100 \n"
     )
     + f"2 < get-ok 2 m1 q {dead(entry('w', 'expired', 2), entry('q', 'expired', 1), ONCE)}",
+    "nobody tells of deaths beside what the publisher calls so": (two() + M1 + TAKEN)
+    .replace("q m1", f"q m1 {OF_OLD}")
+    .replace("m1 q", f"m1 q {OF_OLD}")
+    + "2 > reject 1 \n @barrier 2 \n"
+    + ASK
+    + GOT
+    + OF_OLD,
+    "a copy that came by another way has not died": TWO_COPIES + "3 > get d \n 3 < get-ok 2 m1 any exchange=x",
+    "its publisher has sent it there as well": SIMPLE.replace(M1, M1 + "1 > publish d m1 \n 1 < ack 2 \n"),
     "it comes back rejected again": TWICE + dead(entry("w", "expired", 2), entry("q", "rejected", 2)),
 }
 

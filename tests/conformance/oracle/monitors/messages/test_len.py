@@ -44,6 +44,7 @@ WEIGHED, REPLICAS = RETURNED.replace(COUNT, OCTETS), RETURNED.replace("classic",
 FULL = filled(REFUSES, 3, refused="3") + "1 > get q no_ack \n 1 < get-ok 1 m1 q \n 8 > publish q m4 \n"
 TEN = filled("x-max-length=10 x-overflow=reject-publish", 11, refused="11")
 ROOMY = TEN + "".join(f"1 > get q no_ack \n 1 < get-ok {at} m{at} q \n" for at in range(1, 11))
+SWEPT = "1 > purge q \n 1 < purge-ok 10 \n"
 
 
 def tried(count: int, how: str, at: int = 12) -> str:
@@ -144,6 +145,7 @@ BROKEN = [
     ("LEN-011", REPLICAS + got("m1 redelivered", "m2 redelivered", "m3", "m4", first=3)),
     ("LEN-008", RETURNED + got("m1 redelivered", "m2 redelivered", "m3", "m4", first=3)),
     ("LEN-009", ROOMY + tried(8, "nack")),
+    ("LEN-009", TEN + SWEPT + tried(8, "nack")),
     ("LEN-010", ranked(1, 5, 3, 0) + got(of("m2", 5), of("m3", 3))),
     ("LEN-010", ranked(5, 1, 1) + got(of("m1", 5), of("m3", 1))),
     ("LEN-011", REPLICATED + got("m1", "m2", "m3")),
@@ -227,6 +229,11 @@ LAWFUL = {
     "somebody has taken a dead letter": refusing()
     + "- wait 2 \n @consume 1 g c no_ack \n @open 2 \n 2 > get g no_ack \n 2 < get-empty",
     "it refuses some for reasons of its own": ROOMY + tried(7, "nack"),
+    "it refuses some after a purge": TEN + SWEPT + tried(7, "nack"),
+    "more comes while it is purged": TEN + SWEPT.replace("1 <", f"{tried(1, 'nack')} 1 <") + tried(8, "nack", 13),
+    "it holds one when it is purged": TEN
+    + "1 > get q \n 1 < get-ok 1 m1 q \n 1 > purge q \n 1 < purge-ok 9 \n"
+    + tried(8, "nack"),
     "it takes one of many": ROOMY + tried(4, "nack") + tried(1, "ack", at=16) + tried(4, "nack", at=17),
     "it refuses another one before it is full": earlier(1, 2, 3) + "- wait 2 \n 1 > get g no_ack \n 1 < get-empty",
     "it is told later that it refuses": earlier(2, 3, 1) + "- wait 2 \n 1 > get g no_ack \n 1 < get-empty",

@@ -28,6 +28,7 @@ MISTAKEN = "2 > ack 9 \n 2 < closed 406 60 80 unknown delivery tag 9 \n 2 > clos
 NOT_THERE, STILL = "3 < closed 404 50 10 NOT_FOUND \n 3 > closed-ok \n", "3 < declare-ok q \n"
 NEXT = "90 > declare q \n 90 < declare-ok q \n 1 > publish any m1 exchange=x \n 1 < ack 1 \n @open 4 \n 4 > get q \n"
 THREE = THERE + "".join(f"1 > bind q x {key} \n 1 < bind-ok \n" for key in "abc") + "1 > bind q x d \n"
+HASHES = "@queue q \n @open 1 \n 1 > exchange x topic \n 1 < exchange-ok \n 1 > bind q x {} \n 1 < closed 406 50 20 no"
 SOUND = {
     "BIND-001": NO_QUEUE + NOT_FOUND,
     "BIND-002": NO_EXCHANGE + NOT_FOUND,
@@ -56,10 +57,12 @@ BROKEN = [
         ("BIND-007", IDLE.format(ends, NOT_THERE) + NEXT + "4 < get-ok 1 m1 q")
         for ends in (CANCELLED, CLOSED, MISTAKEN)
     ),
+    ("BIND-008", HASHES.format("#.a.#")),
     ("BIND-008", THERE + "1 > bind q x key \n 1 < closed 406 50 20 transient"),
     ("BIND-009", THREE + "1 < closed 406 50 20 too many bindings"),
 ]
 LAWFUL = {
+    "a topic key has more hashes than the broker takes": HASHES.format("#.a.#.b.#"),
     "an idle queue may be there still": IDLE.format(MISTAKEN, STILL) + NEXT + "4 < get-ok 1 m1 q",
     "nobody has looked for an idle queue": IDLE.format(MISTAKEN, "").replace("3 > declare q passive \n", "")
     + NEXT

@@ -134,10 +134,10 @@ LAWFUL = [
         "a dead letter that comes again",
         "@queue s \n @queue q classic x-dead-letter-exchange= x-dead-letter-routing-key=s \n"
         + "@confirming 1 \n @open 2 \n @exchange x q \n"
-        + sent("a")
+        + sent("a").replace("m1", "m1 h.x-death=q", 1)
         + "2 > get q \n 2 < get-ok 1 m1 q \n 2 > reject 1 \n"
-        + "2 > get s \n 2 < get-ok 2 m1 s h.x-death=q \n 2 > nack 2 requeue \n"
-        + "2 > get s no_ack \n 2 < get-ok 3 m1 s h.x-death=q redelivered \n",
+        + "2 > get s \n 2 < get-ok 2 m1 s \n 2 > nack 2 requeue \n"
+        + "2 > get s no_ack \n 2 < get-ok 3 m1 s redelivered \n",
     ),
     (
         "a message that comes again",

@@ -1,0 +1,59 @@
+"""What goes well once or twice, or up to a number; and consumers of one tag."""
+
+from __future__ import annotations
+
+from codec import methods as m
+from reference_broker.channel import Channel
+from reference_broker.mutants.kinds import changes, memory
+from reference_broker.parts import Parts
+from reference_broker.queue import Queue
+
+TERMS, LARGEST = 2, 127
+
+
+@changes("again.third-exclusive", f"a queue has an exclusive consumer {TERMS} times", "CONSUME-006")
+def third_exclusive(parts: Parts) -> None:
+    below = parts.queue
+
+    def excludes(self: Queue, exclusive: bool) -> bool:
+        terms: list[int] = memory(self, "terms", list)
+        refused = below.excludes(self, exclusive) or (exclusive and len(terms) >= TERMS)
+        if exclusive and not refused:
+            terms.append(1)
+        return refused
+
+    parts.override("queue", excludes=excludes)
+
+
+@changes("again.large-limit-together", f"a channel's limit above {LARGEST} is none", "QOS-006")
+def large_limit_together(parts: Parts) -> None:
+    below = parts.channel
+
+    def limit_together(self: Channel, count: int) -> None:
+        below.limit_together(self, count if count <= LARGEST else 0)
+
+    parts.override("channel", limit_together=limit_together)
+
+
+@changes("again.empty-tag-cancels", "basic.cancel of the empty tag ends the latest consumer", "CAN-007", "QOS-002")
+def empty_tag_cancels(parts: Parts) -> None:
+    below = parts.handlers[m.BasicCancel]
+
+    def cancel(channel: Channel, method: m.BasicCancel) -> None:
+        if not method.consumer_tag and channel.consumers:
+            channel.cancel(next(reversed(channel.consumers)))
+        below(channel, method)
+
+    parts.handlers[m.BasicCancel] = cancel
+
+
+@changes("again.namesakes-cancelled", "basic.cancel ends consumers of that tag on all channels", "CAN-018", "QOS-002")
+def namesakes_cancelled(parts: Parts) -> None:
+    below = parts.handlers[m.BasicCancel]
+
+    def cancel(channel: Channel, method: m.BasicCancel) -> None:
+        below(channel, method)
+        for other in channel.connection.channels.values():
+            other.cancel(method.consumer_tag)
+
+    parts.handlers[m.BasicCancel] = cancel
