@@ -61,7 +61,7 @@ MAY: Mapping[str, str] = {
     "errors.double-ack-accepted": "ACK-010 TX-001 TMO-016 TAG-008 MODE-006 RQ-014",
     "errors.unknown-tag-is-404": UNKNOWN_TAG,
     "errors.unknown-tag-is-hard": f"{UNKNOWN_TAG} AUTO-004 ERR-005 ERR-006 ERR-007 ERR-008 ERR-011",
-    "errors.names-no-method": "CAN-018 QOS-023 QOS-025 CNF-019",
+    "errors.names-no-method": "CAN-018 QOS-023 CNF-019 CHAN-001",
     "errors.serves-publishes-after-close": "RQ-011 CNF-019",
     "errors.answers-after-close": "ERR-011",
     "errors.crossing-close-unanswered": "",

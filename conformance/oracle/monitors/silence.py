@@ -318,14 +318,14 @@ def lost(fact: Missing, notes: Notes) -> None:
 
 
 def _also(copy: Copy) -> tuple[str, ...]:
-    """Rules about other things that would explain the loss: of an end that has returned nothing, and of the size of a
-    publish."""
+    """Rules about other things that would explain the loss: of an end that has returned nothing, of the size of a
+    publish, and of losses where nobody was killed."""
     held = copy.holder
     if copy.aground is not None:
         return tuple(of_channel(copy.aground))
     if copy.entry == RELEASED and held is not None and not held.channel.came_back:
         return of_end(held)
-    return fate.by_size(copy)
+    return (*fate.by_size(copy), *(fate.LOSING if copy.survives else ()))
 
 
 def _history(copy: Copy) -> str:

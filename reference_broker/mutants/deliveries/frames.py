@@ -89,6 +89,7 @@ def second_declare_ok(parts: Parts) -> None:
     "frames.channel-in-one-octet",
     "deliveries on channels above 255 bear a smaller number",
     "ERR-013",
+    "CAN-009",
     "CHAN-002",
 )
 def channel_in_one_octet(self: Channel, consumer: Consumer, entry: Entry) -> None:

@@ -29,6 +29,9 @@ EVERYWHERE = frozenset(
 )
 """Methods that every broker knows. Where they have no arguments, nothing is in them that a frame may not have."""
 
+NAMING = frozenset({"CHAN-001", "ERR-009", "ERR-010"})
+"""Rules that ask for class and method of the mistake. By the others, a close may also name none."""
+
 
 @judges(ConnectionFailed, "ERR-009", "ERR-010", "QOS-025")
 def hard_error(fact: ConnectionFailed, notes: Notes) -> None:
@@ -45,8 +48,8 @@ def hard_error(fact: ConnectionFailed, notes: Notes) -> None:
         _internal_error(error, fact, notes)
         return
     notes.exercise(error.rule)
-    code = int(event.args.get("reply_code", 0))
-    if code not in error.codes or ids_of(event) != (error.class_id, error.method_id):
+    code, ids = int(event.args.get("reply_code", 0)), (error.class_id, error.method_id)
+    if code not in error.codes or ids_of(event) not in ((ids,) if error.rule in NAMING else (ids, (0, 0))):
         notes.find(error.rule, event, allowed, closing(event.args), error.seq)
 
 

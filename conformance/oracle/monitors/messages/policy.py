@@ -221,7 +221,7 @@ def _answered(event: Event, entry: PolicedQueue, answer: str, expected: str, not
     if certain and wrong and (answer == TAKEN or entry.denied == REFUSALS):
         does = "refuses what comes" if entry.refuses else "drops its oldest message"
         allowed = f"{expected}: {entry.name} has {entry.most} messages, and {does}"
-        notes.find(entry.speaks, event, allowed, answer, *entry.told)
+        notes.find(entry.speaks, event, allowed, answer, *entry.told, unless=LOSING if answer == TAKEN else ())
     elif certain and not wrong and answer == REFUSED and entry.speaks in OF_FULL:
         notes.exercise(entry.speaks)
 
