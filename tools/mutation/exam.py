@@ -87,7 +87,7 @@ def examine(exam: Exam, send: Send) -> None:
 
 
 def ordered(exam: Exam, plays: Sequence[Play]) -> list[Play]:
-    """As they stand; or mixed where the first must do for all, with machines, which take long, at the end."""
+    """As they stand; or mixed where the first must do for all, with machines, which take long, behind the scenes."""
     if not exam.enough:
         return list(plays)
     mixed = random.Random(exam.mutation.key).sample(plays, len(plays))

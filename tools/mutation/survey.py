@@ -14,7 +14,9 @@ from typing import Any
 
 from conformance.campaigns.hunt import control, embedded
 from conformance.catalogue import profiles
+from conformance.drive.around import Around
 from conformance.drive.run.plays import Play, plays
+from conformance.drive.run.runner import revisited
 from tools.mutation.child import Send
 from tools.mutation.install import running
 from tools.mutation.past import Past
@@ -45,10 +47,19 @@ class ExamSettings:
 
 
 def chosen(settings: ExamSettings) -> list[Play]:
-    """What is played at this depth: scenes, then machines."""
-    profile = profiles.load(settings.dialect)
-    wanted = (play for play in plays() if not (settings.machines_alone and play.scenic))
-    return sorted((play for play in wanted if play.suits(profile, settings.depth)), key=lambda play: play.machine)
+    """What is played at this depth: scenes, then machines, then each scene once more."""
+    profile, clock = profiles.load(settings.dialect), Around(advance=lambda seconds: 0.0)
+    wanted = [play for play in plays() if play.suits(profile, settings.depth)]
+    machines = [play for play in wanted if not play.scenic]
+    if settings.machines_alone:
+        return machines
+    again = [
+        once_more
+        for play in wanted
+        if play.machine and play.scenic
+        for once_more in revisited(profile, play.queue_type, settings.depth, clock)
+    ]
+    return [*(play for play in wanted if not play.machine), *machines, *again]
 
 
 @dataclass
