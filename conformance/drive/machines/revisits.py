@@ -106,7 +106,7 @@ class Veteran(Stage):
         if name or declare or durable is not None:
             return super().queue(arguments, durable, name=name, **declare)
         for one in self._declared if self._again else ():
-            if one[0] == (arguments or {}) and one[1] in self.belongings.queues:
+            if one[0] == (arguments or {}) and one[1] in self.belongings.queues and not self._consumed(one[1]):
                 self._declared.remove(one)
                 return one[1]
         queue = super().queue(arguments or before.arguments(super().queue, self._now.used))
@@ -124,6 +124,11 @@ class Veteran(Stage):
                 self._before[channel] = view.last_tag if view is not None else 0
                 return channel
         return None
+
+    def _consumed(self, queue: str) -> bool:
+        """Does it still have consumers of the first pass? They would take what the second one is about."""
+        views = [channel.view for channel in self.used()]
+        return any(consumer.queue == queue for view in views if view for consumer in view.consumers.values())
 
     def meant(self, channel: Channel, tag: int) -> int:
         """Scenes count from the first delivery of a channel: on one that the first pass used, from where that ended."""
