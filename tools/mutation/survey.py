@@ -50,7 +50,7 @@ class ExamSettings:
 
 def chosen(settings: ExamSettings) -> list[Play]:
     """What is played at this depth: scenes, then machines, then each scene once more."""
-    profile, clock = profiles.load(settings.dialect), Around(advance=lambda seconds: 0.0)
+    profile, clock = profiles.load(settings.dialect), Around(advance=lambda seconds: None)
     wanted = [play for play in plays() if play.suits(profile, settings.depth)]
     machines = [play for play in wanted if not play.scenic]
     if settings.machines_alone:
