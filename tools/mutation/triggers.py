@@ -52,7 +52,8 @@ class Trigger:
         return _HOLDS[self.kind](self, now)
 
     def fits(self, present: frozenset[str]) -> bool:
-        """Can it hold at a place at which these are known? Of a consumer that is cancelled once there is no second time."""
+        """Can it hold at a place at which these are known? What comes there once, as who is cancelled, has no second
+        time."""
         if self.kind == "second" and self.what == self.scope:
             return f"{self.scope}{TWICE}" in present
         return _NEEDS.get(self.scope or self.kind, self.scope or self.kind) in {*present, ""}
