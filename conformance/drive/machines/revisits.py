@@ -142,7 +142,7 @@ class Veteran(Stage):
         """With a past, unless its user may lack the rights for one."""
         if channel.connection.target.user != self.target.user:
             return channel
-        self._reserved = self._reserved or super().queue()
+        self._reserved = self._reserved or super().queue(before.arguments(super().queue, self._now.used))
         before.lived(self, channel, self._reserved, self._now.used)
         if channel.connection is self.connection and not self._again:
             self._opened.append(channel)

@@ -104,6 +104,20 @@ def test_who_loses_its_connection_in_the_first_pass_has_another_one_in_the_secon
     veteran.cleanup()
 
 
+def test_the_queue_that_channels_were_used_for_has_what_the_past_is_about(veteran: Veteran) -> None:
+    """So a connection on which the scene declares nothing such has met it, too."""
+
+    def scene() -> None:
+        veteran.channel(connection=veteran.connect("apart"))
+
+    veteran.twice(scene, under("get", "dead-letter exchange", "limit"))
+    (used,) = {event.queue for event in veteran.events if event.method == "basic.get"}
+    (told,) = (event.args for event in veteran.events if event.method == "queue.declare" and event.queue == used)
+    assert {"x-max-length", "x-dead-letter-exchange"} <= told["arguments"].keys()
+    assert veteran.finish().findings == []
+    veteran.cleanup()
+
+
 def test_scenes_count_deliveries_from_where_the_first_pass_ended(veteran: Veteran) -> None:
     """What they name and is not there is not there in the second pass either."""
 
