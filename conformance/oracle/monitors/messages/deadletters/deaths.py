@@ -104,7 +104,7 @@ class TrackedMessage:
     holder: ChannelLife | None = None
     """The channel that got it last."""
     delivered: int = 0
-    """The delivery, or the get-ok, with which it got it. An earlier one settles it no more: its consumer has timed out."""
+    """The delivery with which it got it. An earlier one, whose consumer has timed out, settles it no more."""
     returned: int = 0
     returned_ns: int = 0
     """When that channel was certainly closed."""
