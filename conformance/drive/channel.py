@@ -29,6 +29,8 @@ class Script(Protocol):
 
     def view_of(self, channel: Channel) -> ChannelView | None: ...
 
+    def meant(self, channel: Channel, tag: int) -> int: ...
+
 
 class Channel:
     """One channel number of one connection."""
@@ -208,13 +210,14 @@ class Channel:
         self.send(m.BasicCancel(self.number, tag, no_wait))
 
     def ack(self, tag: int, multiple: bool = False) -> None:
-        self.send(m.BasicAck(self.number, tag, multiple))
+        self.send(m.BasicAck(self.number, self._stage.meant(self, tag), multiple))
 
     def nack(self, tag: int, multiple: bool = False, requeue: bool = True) -> None:
+        tag = self._stage.meant(self, tag)
         self.send(m.BasicNack(self.number, delivery_tag=tag, multiple=multiple, requeue=requeue))
 
     def reject(self, tag: int, requeue: bool = True) -> None:
-        self.send(m.BasicReject(self.number, tag, requeue))
+        self.send(m.BasicReject(self.number, self._stage.meant(self, tag), requeue))
 
     def recover(self, requeue: bool = True) -> None:
         self.send(m.BasicRecover(self.number, requeue))

@@ -399,6 +399,10 @@ class Stage:
 
     # -- inside
 
+    def meant(self, channel: Channel, tag: int) -> int:
+        """The tag that a scene means by this one."""
+        return tag
+
     def view_of(self, channel: Channel) -> ChannelView | None:
         connection = self.judge.connection(channel.connection.name)
         return connection.channel(channel.number) if connection else None
@@ -419,7 +423,7 @@ class Stage:
         self.belongings.watch(event)
 
     def _await_open(self, channel: Channel) -> None:
-        self.waiter.need(lambda: channel.state == "open", f"{channel} does not open")
+        self.waiter.need(lambda: channel.state == "open", f"{channel} does not open", line=channel.connection)
 
     def _home(self, queue: str) -> RawConnection:
         """The connection that declared the queue, or where that is gone, one that lives."""

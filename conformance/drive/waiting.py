@@ -163,9 +163,16 @@ class Waiter:
         """Reads until nothing is owed. False, and a DEADLINE event, when something stays owed for the deadline."""
         return self.settles(self._at_rest, deadline) or self.comes_late("replies", self._at_rest)
 
-    def need(self, done: Callable[[], bool], otherwise: str, on: Channel | None = None) -> None:
-        """Waits until `done`, or raises SceneOver; in vain where the channel that it happens on is closed."""
-        if not self.settles(lambda: done() or (on is not None and on.state == "closed")) and self.judge.owed():
+    def need(
+        self, done: Callable[[], bool], otherwise: str, on: Channel | None = None, line: RawConnection | None = None
+    ) -> None:
+        """Waits until `done`, or raises SceneOver; in vain where the channel that it happens on is closed, or where the
+        line is dead."""
+
+        def over() -> bool:
+            return done() or (on is not None and on.state == "closed") or (line is not None and not line.alive)
+
+        if not self.settles(over) and self.judge.owed():
             self.comes_late("replies", lambda: done() or self._at_rest())
         if not done():
             raise SceneOver(otherwise)

@@ -25,6 +25,10 @@ from tools.mutation.triggers import ALWAYS, TRIGGERS, Trigger, drawn
 T = TypeVar("T")
 BOUNDS = {"smoke": 180.0, "ci": 600.0, "deep": 3600.0}
 """Seconds of an exam, by depth. The exam itself ends in time; who does not is ended, GRACE seconds later."""
+SHOWS_IN = 100
+"""What always shows, fires in so many checks and is not seen is taken for a mutation that changes nothing."""
+SHOWS_WITHIN = 240.0
+"""Seconds, for one that fires more rarely."""
 GRACE = 90.0
 PRELOAD = ("tools.mutation.preload",)
 
@@ -114,6 +118,8 @@ class Campaign:
         """As kept, or now; and whether it had to be ended. A broker that cannot even be started shows nothing."""
         plays = tuple(reach[mutation.at].plays) if mutation.at in reach else ()
         exam = Exam(mutation, trigger, settings, plays, self._bound(settings))
+        if trigger == ALWAYS:
+            exam = replace(exam, bound=min(exam.bound, SHOWS_WITHIN), enough=SHOWS_IN)
         kept = self._kept(exam.key, examine, exam, exam.bound + GRACE)
         if kept is None:
             return Seen("unfinished", seconds=exam.bound + GRACE), True

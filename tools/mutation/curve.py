@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tools.mutation.campaign import Campaign, Sampled, plain
+from tools.mutation.campaign import SHOWS_IN, Campaign, Sampled, plain
 
 OUTCOMES = ("found", "unseen", "silent", "unfinished")
 NEAR = 64
@@ -33,6 +33,7 @@ def figures(sampled: Sequence[Sampled], campaign: Campaign, places: int) -> Figu
         "sample": len(rows),
         "places": places,
         "base": str(campaign.base),
+        "shows_in": SHOWS_IN,
         "passed_over": sum(one["passed_over"] for one in rows),
         "near": counted(near),
         "far": counted(far),

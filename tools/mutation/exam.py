@@ -3,10 +3,14 @@
 The checks that reach its place are played one after the other on one broker, scenes first, until a MUST or SHOULD
 breaks for certain or the broker breaks down. That counts as found only if the mutant had fired, and if an honest broker
 passes the same check; else it is an alarm, and the exam goes on.
+
+Most mutations that nobody sees change nothing at all, and a whole exam of them is long. So an exam may have `enough`:
+the scenes come mixed, and a mutant that fired in so many checks without being seen is given up.
 """
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -42,6 +46,8 @@ class Exam:
     settings: ExamSettings
     plays: tuple[str, ...]
     bound: float
+    enough: int = 0
+    """Of the checks in which it may fire and not be seen; 0 for all."""
 
     @property
     def key(self) -> str:
@@ -76,8 +82,16 @@ def examine(exam: Exam, send: Send) -> None:
         embedded(settings.dialect, settings.seed, settings.depth, deadline=DEADLINE) as bench,
     ):
         examiner = Examiner(exam, bench, live)
-        examiner.run([play for play in chosen(settings) if play.key in wanted])
+        examiner.run(ordered(exam, [play for play in chosen(settings) if play.key in wanted]))
         send(asdict(examiner.seen))
+
+
+def ordered(exam: Exam, plays: Sequence[Play]) -> list[Play]:
+    """As they stand; or mixed where the first must do for all, with machines, which take long, behind the scenes."""
+    if not exam.enough:
+        return list(plays)
+    mixed = random.Random(exam.mutation.key).sample(plays, len(plays))
+    return sorted(mixed, key=lambda play: play.machine)
 
 
 class Examiner:
@@ -97,10 +111,16 @@ class Examiner:
         seen.seconds = round(time.monotonic() - self._began, 1)
 
     def _played(self, plays: Sequence[Play]) -> Outcome:
+        fired_in = 0
         for play in plays:
             if time.monotonic() - self._began > self.exam.bound:
                 return "unfinished"
-            if self._caught(play):
+            if self.exam.enough and fired_in >= self.exam.enough:
+                break
+            before = self.live.fired
+            caught = self._caught(play)
+            fired_in += self.live.fired > before
+            if caught:
                 if self._honest(play):
                     return "found"
                 self.seen.alarms.append(f"{self.seen.rule} in {play.key}: {self.seen.observed}")

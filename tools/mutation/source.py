@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from types import CodeType, FunctionType, ModuleType
 
 CORE = (
+    "access",
     "arguments",
     "basic",
     "broker",
@@ -25,29 +26,38 @@ CORE = (
     "dialects.declaring",
     "dialects.ending",
     "dialects.limiting",
+    "dialects.matching",
+    "dialects.permitting",
     "dialects.pipeline",
+    "dialects.reading",
+    "dialects.replying",
     "dialects.returning",
+    "dialects.serving",
     "dialects.settling",
     "dialects.watching",
     "intake",
     "lifecycle",
     "limits",
     "message",
+    "needs",
     "outbox",
     "policies",
     "prefetch",
     "queue",
     "quorum",
+    "quotas",
     "ready",
     "replies",
     "routing",
+    "sasl",
+    "settings",
     "timeouts",
     "topology",
     "transaction",
     "unacked",
     "vhost",
 )
-"""Modules of the reference broker: the pure core, without the shell around it, its store and who may log in."""
+"""Modules of the reference broker: the pure core, without the shell around it and its store."""
 
 
 def loaded(module: str) -> ModuleType:

@@ -7,6 +7,7 @@ consumer to its channel and queue), that counts as found with it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -23,6 +24,8 @@ from reference_broker.unacked import Delivery
 CORE, OURS = "reference_broker.", "tools.mutation"
 SHELL = ("reference_broker.server", "reference_broker.peer", "reference_broker.embedded")
 KINDS = ("connection", "channel", "queue", "consumer", "message")
+TWICE = " twice"
+"""Behind a kind: the same one comes there more than once."""
 
 
 @dataclass(slots=True)
@@ -40,6 +43,13 @@ class Subjects:
 
     def present(self) -> frozenset[str]:
         return frozenset(kind for kind in KINDS if getattr(self, kind) is not None)
+
+    def again(self, before: Iterable[Subjects]) -> frozenset[str]:
+        """Of which kinds were these here before?"""
+        mine = {kind: getattr(self, kind) for kind in self.present()}
+        return frozenset(
+            f"{kind}{TWICE}" for other in before for kind, one in mine.items() if getattr(other, kind) is one
+        )
 
     def meet(self, one: Any) -> None:
         """Something that a frame knows, and what it leads to; it may be in the making, and lead to nothing yet."""

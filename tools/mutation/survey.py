@@ -14,12 +14,14 @@ from typing import Any
 
 from conformance.campaigns.hunt import control, embedded
 from conformance.catalogue import profiles
+from conformance.drive.around import Around
 from conformance.drive.run.plays import Play, plays
+from conformance.drive.run.runner import revisited
 from tools.mutation.child import Send
 from tools.mutation.install import running
 from tools.mutation.past import Past
 from tools.mutation.source import CORE, Functions, codes, parsed
-from tools.mutation.subjects import around
+from tools.mutation.subjects import Subjects, around
 from tools.mutation.triggers import WRITE
 
 SURVEY = "_survey_"
@@ -27,6 +29,8 @@ DEADLINE = 5.0
 """Seconds that a broker gets for what it owes: machines on which a campaign runs are busy."""
 LOOKS = 16
 """This many checks are asked with which subjects they reach a statement."""
+TIMES = 8
+"""So often in each of them: which subjects come there more than once?"""
 At = tuple[str, str, int]
 
 
@@ -45,10 +49,19 @@ class ExamSettings:
 
 
 def chosen(settings: ExamSettings) -> list[Play]:
-    """What is played at this depth: scenes, then machines."""
-    profile = profiles.load(settings.dialect)
-    wanted = (play for play in plays() if not (settings.machines_alone and play.scenic))
-    return sorted((play for play in wanted if play.suits(profile, settings.depth)), key=lambda play: play.machine)
+    """What is played at this depth: scenes, then machines, then each scene once more."""
+    profile, clock = profiles.load(settings.dialect), Around(advance=lambda seconds: None)
+    wanted = [play for play in plays() if play.suits(profile, settings.depth)]
+    machines = [play for play in wanted if not play.scenic]
+    if settings.machines_alone:
+        return machines
+    again = [
+        once_more
+        for play in wanted
+        if play.machine and play.scenic
+        for once_more in revisited(profile, play.queue_type, settings.depth, clock)
+    ]
+    return [*(play for play in wanted if not play.machine), *machines, *again]
 
 
 @dataclass
@@ -66,16 +79,26 @@ class Survey:
         self.reached: dict[At, Reach] = {}
         self.play = ""
         self.past = Past()
+        self._met: dict[At, list[Subjects]] = {}
+        """In the play that is on, so often at most."""
+
+    def begin(self, play: str) -> None:
+        self.play = play
+        self._met.clear()
 
     def note(self, module: str, function: str, line: int) -> None:
-        reach = self.reached.setdefault((module, function, line), Reach())
-        if self.play in reach.plays:
-            return
+        at = module, function, line
+        reach = self.reached.setdefault(at, Reach())
         reach.plays[self.play] = None
-        if len(reach.plays) <= LOOKS:
-            reach.present |= around(sys._getframe()).present()
+        if len(reach.plays) > LOOKS:
+            return
+        met = self._met.setdefault(at, [])
+        if len(met) < TIMES:
+            about = around(sys._getframe())
+            reach.present |= about.present() | about.again(met)
             if self.past.together:
                 reach.present.add(WRITE)
+            met.append(about)
 
     def plain(self) -> dict[str, Any]:
         return {
@@ -102,7 +125,7 @@ def survey(settings: ExamSettings, send: Send) -> None:
             stack.enter_context(running(module, codes(_noting(module), module), SURVEY, noted))
         bench = stack.enter_context(embedded(settings.dialect, settings.seed, settings.depth, deadline=DEADLINE))
         for play in chosen(settings):
-            noted.play = play.key
+            noted.begin(play.key)
             broken = control(play, bench).broken
             if broken:
                 alarms += broken

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tools.mutation.past import DEAD_LETTER, FEATURES, LIMIT, NOWAIT, REOPEN, Past
-from tools.mutation.subjects import Subjects, size
+from tools.mutation.subjects import TWICE, Subjects, size
 
 WRITE = "write"
 """Beside the kinds of subjects: a place that is executed while a write is worked off."""
@@ -52,7 +52,10 @@ class Trigger:
         return _HOLDS[self.kind](self, now)
 
     def fits(self, present: frozenset[str]) -> bool:
-        """Can it hold at a place at which these are known?"""
+        """Can it hold at a place at which these are known? What comes there once, as who is cancelled, has no second
+        time."""
+        if self.kind == "second" and self.what == self.scope:
+            return f"{self.scope}{TWICE}" in present
         return _NEEDS.get(self.scope or self.kind, self.scope or self.kind) in {*present, ""}
 
 

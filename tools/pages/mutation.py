@@ -49,7 +49,8 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
 def _depth(figures: Mapping[str, Any]) -> Iterator[str]:
     yield (
         f"Seed {figures['seed']}, {figures['sample']} brokers out of {figures['places']} places; "
-        f"{figures['passed_over']} changes were left out: they are not found at depth {figures['base']}.\n"
+        f"{figures['passed_over']} changes were left out: always in effect, they are not found at depth "
+        f"{figures['base']} in {figures['shows_in']} checks in which they take effect. Most change nothing.\n"
     )
     yield "| the change takes effect | found | not seen | never held | not done in time | share found |"
     yield "|---|--:|--:|--:|--:|--:|"

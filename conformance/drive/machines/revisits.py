@@ -55,19 +55,31 @@ class Veteran(Stage):
 
     _now: Circumstances
     _reserved = ""
+    _again = False
+    _second: RawConnection | None = None
 
     def twice(self, scene: Callable[[], None], circumstances: Circumstances) -> None:
         self._now = circumstances
         self.payloads.length, self.payloads.octets = circumstances.length, circumstances.octets
         self.payloads.alike = circumstances.alike
-        self._again = False
+        self._again, self._second = False, None
         self._opened: list[Channel] = []
         self._declared: list[tuple[Mapping[str, Any], str]] = []
+        self._before: dict[Channel, int] = {}
         self.connect("older")
         scene()
         self.quiesce()
         self._again = True
         scene()
+
+    @property
+    def connection(self) -> RawConnection:
+        """The first connection, in both passes; where the first pass ended it, the second has another one."""
+        first = super().connection
+        if not self._again:
+            return first
+        self._second = self._second or (first if first.alive else self.connect("c1"))
+        return self._second
 
     def connect(self, name: str, *arguments: Any, **more: Any) -> RawConnection:
         return super().connect(f"{name} again" if name in self.connections else name, *arguments, **more)
@@ -94,7 +106,7 @@ class Veteran(Stage):
         if name or declare or durable is not None:
             return super().queue(arguments, durable, name=name, **declare)
         for one in self._declared if self._again else ():
-            if one[0] == (arguments or {}) and one[1] in self.belongings.queues:
+            if one[0] == (arguments or {}) and one[1] in self.belongings.queues and not self._consumed(one[1]):
                 self._declared.remove(one)
                 return one[1]
         queue = super().queue(arguments or before.arguments(super().queue, self._now.used))
@@ -108,14 +120,29 @@ class Veteran(Stage):
         for channel in self._opened if self._again else ():
             if channel.state == "open" and channel.connection.alive and not _busy(channel):
                 self._opened.remove(channel)
+                view = channel.view
+                self._before[channel] = view.last_tag if view is not None else 0
                 return channel
         return None
+
+    def _consumed(self, queue: str) -> bool:
+        """Does it still have consumers of the first pass? They would take what the second one is about."""
+        views = [channel.view for channel in self.used()]
+        return any(consumer.queue == queue for view in views if view for consumer in view.consumers.values())
+
+    def meant(self, channel: Channel, tag: int) -> int:
+        """Scenes count from the first delivery of a channel: on one that the first pass used, from where that ended."""
+        before = self._before.get(channel, 0) if self._again else 0
+        if not before:
+            return tag
+        unacked = channel.unacked
+        return tag + before if tag not in unacked and tag + before in unacked else tag
 
     def _lived(self, channel: Channel) -> Channel:
         """With a past, unless its user may lack the rights for one."""
         if channel.connection.target.user != self.target.user:
             return channel
-        self._reserved = self._reserved or super().queue()
+        self._reserved = self._reserved or super().queue(before.arguments(super().queue, self._now.used))
         before.lived(self, channel, self._reserved, self._now.used)
         if channel.connection is self.connection and not self._again:
             self._opened.append(channel)

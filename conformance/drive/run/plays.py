@@ -32,6 +32,8 @@ class Play:
     check: Check
     arguments: tuple[tuple[str, Any], ...]
     queue_type: str
+    again: int | None = None
+    """A scene once more (see `machines/revisits.py`): the circumstances are drawn by this number."""
 
     @property
     def machine(self) -> bool:
@@ -49,6 +51,11 @@ class Play:
 
     @property
     def key(self) -> str:
+        return self.first if self.again is None else f"{self.first} once more, {self.again}"
+
+    @property
+    def first(self) -> str:
+        """The key of the same, not once more."""
         return f"{self.name}-{self.queue_type}"
 
     def suits(self, profile: Profile, depth: str) -> bool:

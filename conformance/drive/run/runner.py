@@ -7,12 +7,13 @@ off. A play asserts nothing either; its judgement says everything.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic, TypeVar
 
 from conformance.catalogue.profiles import Profile
 from conformance.drive.around import Around
+from conformance.drive.drivers.errors import ConnectionLost
 from conformance.drive.machines import search
 from conformance.drive.machines.campaign import Scheduler
 from conformance.drive.machines.revisits import Circumstances, Veteran
@@ -33,7 +34,7 @@ def observe(play: Play, bench: Bench, witness: Witness) -> BaseException | None:
     if play.machine:
         play.function(Machines(bench, play.queue_type, Listener(witness)), **dict(play.arguments))
         return None
-    stage, failure = perform(play, bench)
+    stage, failure = perform(play, bench) if play.again is None else once_more(play, bench)
     witness(stage.judgement, stage.events)
     return failure
 
@@ -45,9 +46,9 @@ def perform(play: Play, bench: Bench) -> tuple[Stage, BaseException | None]:
         return stage, run(stage, play.on(stage))
 
 
-def once_more(play: Play, bench: Bench, seed: int) -> tuple[Stage, BaseException | None]:
+def once_more(play: Play, bench: Bench) -> tuple[Stage, BaseException | None]:
     """The same under circumstances that the seed draws."""
-    drawn = Circumstances.drawn(seed, play.key)
+    drawn = Circumstances.drawn(bench.seed + (play.again or 0), play.first)
     with bench.staged(Veteran, play.name, play.check.rules, play.queue_type) as stage:
         acted = partial(stage.twice, play.on(stage), drawn)
         return stage, run(stage, acted, give_back=drawn.give_back and not play.timed)
@@ -106,19 +107,23 @@ class Machines(Generic[A]):
             self.audience.show(broken.finding, broken.events, broken.reproduced)
 
     def revisit(self) -> None:
-        """Scenes once more. Raises what went wrong in one and is no finding."""
+        """Scenes once more. Raises what went wrong first and is no finding, when all are over; that the broker hung up
+        in one of them keeps nobody from the others."""
         bench, audience = self.bench, self.audience
-        for number, play in _revisited(bench.profile, self.queue_type, bench.depth, bench.around):
+        trouble: BaseException | None = None
+        for play in revisited(bench.profile, self.queue_type, bench.depth, bench.around):
             if (bench.guard is not None and bench.guard.over) or not audience.fit():
                 break
-            stage, failure = once_more(play, bench, bench.seed + number)
+            stage, failure = once_more(play, bench)
             audience.after(stage)
             audience.contribute(stage.judgement, stage.events)
-            if failure is not None:
-                raise failure
+            if not isinstance(failure, ConnectionLost):
+                trouble = trouble or failure
+        if trouble is not None:
+            raise trouble
 
 
-def _revisited(profile: Profile, queue_type: str, depth: str, around: Around) -> Iterator[tuple[int, Play]]:
+def revisited(profile: Profile, queue_type: str, depth: str, around: Around) -> Iterator[Play]:
     """All scenes, this many times: those that wait for time to pass only where none is lost by that."""
     scenes = [
         play
@@ -129,4 +134,4 @@ def _revisited(profile: Profile, queue_type: str, depth: str, around: Around) ->
         and (around.advance is not None or not play.timed)
     ]
     for number in range(REVISITS[depth]):
-        yield from ((number, play) for play in scenes)
+        yield from (replace(play, again=number) for play in scenes)

@@ -2,13 +2,15 @@
 when a connection has ended in order, all answers must have come.
 
 An internal error is the broker's own fault, whatever the client had sent. These functions run last: what another rule
-has accused is not accused twice, and a close that answers a mistake is judged by the rule about that mistake.
+has accused is not accused twice, and a close that answers a mistake is judged by the rule about that mistake. A rule
+that tells only what brokers usually carry out binds nobody, so it is no excuse for an internal error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
+from conformance.catalogue.rules import CATALOGUE
 from conformance.history.events import METHOD, Event
 from conformance.oracle.model.connections.channels import ChannelLife
 from conformance.oracle.model.connections.closing import ids_of
@@ -27,6 +29,7 @@ from conformance.oracle.monitors.refusals import how_it_ended, is_over
 from conformance.oracle.monitors.table import judges
 
 INTERNAL_ERROR = 541
+BINDING = ("must", "should")
 SHOWN = 4
 """This many of the methods that may have brought it about are shown."""
 
@@ -91,16 +94,22 @@ def all_was_said(fact: CloseConfirmed, notes: Notes) -> None:
         notes.exercise("ERR-014")
 
 
-def _accused(event: Event, notes: Notes) -> bool:
-    """Does another rule judge this event, even if its findings are no longer written down?"""
-    return bool(notes.accused) or any(
-        event.seq == finding.at or event.seq in finding.witness for finding in notes.fresh
-    )
+def _accused(event: Event, notes: Notes, but: Collection[str] = ()) -> bool:
+    """Does another rule judge this event, `but` these, even if its findings are no longer written down?"""
+    judged = [one.rule for one in notes.fresh if event.seq == one.at or event.seq in one.witness]
+    return any(rule not in but for rule in (*notes.accused, *judged))
+
+
+def _customs(channels: Iterable[ChannelLife]) -> set[str]:
+    """The rules by which what is asked there is usually carried out, and need not be."""
+    claims = {rule for channel in channels for one in channel.pending() for rule in one.claims}
+    return {rule for rule in claims if CATALOGUE[rule].level not in BINDING}
 
 
 def _internal(event: Event, what: str, channels: Iterable[ChannelLife], notes: Notes) -> None:
     code = int(event.args.get("reply_code", 0)) if event.kind == METHOD else 0
-    if code == INTERNAL_ERROR and not _accused(event, notes):
+    channels = list(channels)
+    if code == INTERNAL_ERROR and not _accused(event, notes, _customs(channels)):
         notes.find(
             "ERR-012",
             event,

@@ -68,6 +68,7 @@ def arguments_count_for_headers(self: VirtualHost, binding: Binding) -> None:
     "namesakes.topics-know-what-is-bound",
     "unbinding what is not bound to a topic exchange is an internal error",
     "BIND-005",
+    "ERR-012",
 )
 def topics_know_what_is_bound(channel: Channel, method: m.QueueUnbind) -> None:
     queue, exchange = channel.vhost.queues.get(method.queue), channel.vhost.exchanges.get(method.exchange)

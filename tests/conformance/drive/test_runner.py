@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -9,12 +10,14 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from conformance.catalogue import profiles
-from conformance.drive.drivers.errors import Unreachable
+from conformance.drive.drivers.errors import ConnectionLost, Unreachable
 from conformance.drive.drivers.raw import RawConnection
 from conformance.drive.drivers.target import Target
+from conformance.drive.run import runner
+from conformance.drive.run.audience import Listener
 from conformance.drive.run.bench import Bench
-from conformance.drive.run.plays import cases, plays
-from conformance.drive.run.runner import attempted, run
+from conformance.drive.run.plays import Play, cases, plays
+from conformance.drive.run.runner import Machines, attempted, run
 from conformance.drive.stage import SceneOver, Stage
 from conformance.history.recorder import Recorder
 from conformance.session.door import SUITE, queue_type_of
@@ -110,6 +113,24 @@ def test_what_ends_the_process_ends_the_scene_and_leaves_nothing(bench: Bench) -
 
 def interrupt() -> None:
     raise KeyboardInterrupt
+
+
+def test_who_hangs_up_in_one_scene_plays_the_others_once_more(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = iter([ConnectionLost("first"), None, ValueError("third"), ValueError("fourth")])
+    heard: list[Play] = []
+
+    def once_more(play: Play, bench: Bench) -> tuple[Stage, BaseException | None]:
+        heard.append(play)
+        with bench.staged(Stage, play.name) as stage:
+            return stage, next(ended)
+
+    listed = list(itertools.islice(runner.revisited(bench.profile, "classic", "ci", bench.around), 4))
+    monkeypatch.setattr(runner, "revisited", lambda *_: iter(listed))
+    monkeypatch.setattr(runner, "once_more", once_more)
+    with pytest.raises(ValueError, match="third"):
+        Machines(bench, "classic", Listener()).revisit()
+    assert heard == listed
+    assert [play.again for play in listed] == [0, 0, 0, 0]
 
 
 def test_other_kinds_are_caught_where_they_are_named() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,9 @@ from conformance.campaigns.hunt import Control
 from tests.tools.mutation.conftest import place
 from tools.mutation import exam as exams
 from tools.mutation.child import TROUBLE, Answer, Send, bounded
-from tools.mutation.exam import Exam, examine
+from tools.mutation.exam import Exam, examine, ordered
 from tools.mutation.sites import Mutation
-from tools.mutation.survey import ExamSettings
+from tools.mutation.survey import ExamSettings, chosen
 from tools.mutation.triggers import ALWAYS, Trigger
 
 SMOKE = ExamSettings("smoke")
@@ -68,6 +69,23 @@ def test_while_the_control_is_played_the_mutant_is_silent(monkeypatch: Any) -> N
     seen(TAKEN, ALWAYS)
     assert [one.broken for one in controls] == [[]]
     assert controls[0].histories
+
+
+def test_what_fired_often_enough_without_being_seen_is_given_up() -> None:
+    octets = place("ready.Ready.pop", "dropped", "octets")
+    answers: list[Answer] = []
+    examine(Exam(octets, ALWAYS, SMOKE, PLAYS, 60.0, enough=1), answers.append)
+    assert (answers[0]["outcome"], answers[0]["histories"]) == ("unseen", 1)
+
+
+def test_scenes_come_mixed_where_the_first_must_do_for_all() -> None:
+    everything = chosen(SMOKE)
+    exam = Exam(TAKEN, ALWAYS, SMOKE, (), 60.0)
+    assert ordered(exam, everything) == everything
+    mixed = ordered(replace(exam, enough=1), everything)
+    assert mixed != everything
+    assert sorted(play.key for play in mixed) == sorted(play.key for play in everything)
+    assert [play.machine for play in mixed] == [play.machine for play in everything], "machines take long"
 
 
 def test_an_exam_ends_in_time() -> None:

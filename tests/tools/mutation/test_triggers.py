@@ -10,10 +10,11 @@ import pytest
 import codec
 from codec import methods as m
 from reference_broker.broker import Broker
+from reference_broker.queue import Queue
 from tests.reference_broker.conftest import Client
 from tests.tools.mutation.conftest import place
 from tools.mutation.install import installed
-from tools.mutation.subjects import KINDS, MEASURES
+from tools.mutation.subjects import KINDS, MEASURES, TWICE, Subjects
 from tools.mutation.triggers import ALWAYS, TRIGGERS, WRITE, Trigger, drawn
 
 NEXT_TAG = "channel.Channel.next_tag", "constant"
@@ -213,3 +214,14 @@ def spoken_to(*queues: str) -> Client:
     for queue in ("q", *queues):
         client.queue(queue)
     return client
+
+
+def test_a_second_time_is_drawn_only_where_something_comes_twice() -> None:
+    """A consumer is cancelled once; a tag or a number may be another's all the same."""
+    once = frozenset({*KINDS, WRITE})
+    assert {one.what for one in TRIGGERS["second"] if one.fits(once)} == {"tag", "number"}
+    assert Trigger("second", "queue", "queue").fits(once | {f"queue{TWICE}"})
+    client = spoken_to()
+    (queue,) = client.core.vhosts["/"].queues.values()
+    first, other = Subjects(queue=queue), Subjects(queue=Queue.__new__(Queue))
+    assert (first.again([]), first.again([other]), first.again([other, first])) == (set(), set(), {f"queue{TWICE}"})

@@ -80,7 +80,7 @@ def came(fact: Passed, notes: Notes) -> None:
     tracked.deaths = tuple(_death(one) for one in deaths)
     tracked.fate, tracked.died_ns = (ACKED, event.time_ns) if automatic else (HELD, 0)
     tracked.committed, tracked.returned_ns = 0, 0
-    tracked.holder = fact.connection.channels.get(event.channel)
+    tracked.holder, tracked.delivered = fact.connection.channels.get(event.channel), event.seq
 
 
 def source_of(fact: Passed) -> tuple[str, bool] | None:

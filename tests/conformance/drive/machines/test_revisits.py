@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from codec import methods as m
 from conformance.catalogue import profiles
 from conformance.drive.drivers.raw import Target
 from conformance.drive.machines.revisits import Circumstances, Veteran
@@ -70,4 +71,70 @@ def test_tags_may_be_the_same_on_all_channels(veteran: Veteran) -> None:
     veteran.twice(scene, replace(under(), alike=True))
     assert veteran.finish().findings == []
     assert seen[:4] == ["c1", "c2", "c1", "c2"]
+    veteran.cleanup()
+
+
+def test_a_queue_that_still_has_consumers_is_not_used_again(veteran: Veteran) -> None:
+    seen: list[str] = []
+
+    def scene() -> None:
+        seen.append(veteran.queue())
+        veteran.channel().consume(seen[-1])
+        veteran.quiesce()
+
+    veteran.twice(scene, under("nowait"))
+    assert veteran.finish().findings == []
+    assert seen[0] != seen[1]
+    veteran.cleanup()
+
+
+def test_who_loses_its_connection_in_the_first_pass_has_another_one_in_the_second(veteran: Veteran) -> None:
+    seen: list[str] = []
+
+    def scene() -> None:
+        channel = veteran.channel()
+        channel.send(m.ConnectionClose(0, 200, "", 0, 0))
+        veteran.quiesce()
+        seen.append(channel.connection.name)
+        assert veteran.connection is channel.connection, "for the rest of the pass, too"
+
+    veteran.twice(scene, under("nowait"))
+    assert veteran.finish().findings == []
+    assert seen == ["c1", "c1 again"]
+    veteran.cleanup()
+
+
+def test_the_queue_that_channels_were_used_for_has_what_the_past_is_about(veteran: Veteran) -> None:
+    """So a connection on which the scene declares nothing such has met it, too."""
+
+    def scene() -> None:
+        veteran.channel(connection=veteran.connect("apart"))
+
+    veteran.twice(scene, under("get", "dead-letter exchange", "limit"))
+    (used,) = {event.queue for event in veteran.events if event.method == "basic.get"}
+    (told,) = (event.args for event in veteran.events if event.method == "queue.declare" and event.queue == used)
+    assert {"x-max-length", "x-dead-letter-exchange"} <= told["arguments"].keys()
+    assert veteran.finish().findings == []
+    veteran.cleanup()
+
+
+def test_scenes_count_deliveries_from_where_the_first_pass_ended(veteran: Veteran) -> None:
+    """What they name and is not there is not there in the second pass either."""
+
+    def scene() -> None:
+        channel, queue = veteran.channel(), veteran.queue()
+        channel.publish(queue, 3)
+        veteran.fetch(channel, queue, 3)
+        channel.ack(2)
+        channel.nack(1, requeue=False)
+        channel.reject(3, requeue=False)
+        veteran.barrier(channel)
+        assert (channel.state, channel.unacked) == ("open", [])
+
+    veteran.twice(scene, under("nowait"))
+    tags = [
+        event.delivery_tag for event in veteran.events if event.method in ("basic.ack", "basic.nack", "basic.reject")
+    ]
+    assert tags == [2, 1, 3, 5, 4, 6]
+    assert veteran.finish().findings == []
     veteran.cleanup()

@@ -103,6 +103,8 @@ class TrackedMessage:
     """The channel on which it was settled."""
     holder: ChannelLife | None = None
     """The channel that got it last."""
+    delivered: int = 0
+    """The delivery with which it got it. An earlier one, whose consumer has timed out, settles it no more."""
     returned: int = 0
     returned_ns: int = 0
     """When that channel was certainly closed."""

@@ -152,7 +152,7 @@ def settled(fact: Passed, notes: Notes) -> None:
     for number, delivery in channel.unacked.items():
         tracked = known.get(delivery.message)
         hit = number == tag or (multiple and (tag == 0 or number <= tag))
-        if tracked is None or not hit or tracked.queue != delivery.queue:
+        if tracked is None or not hit or (tracked.queue, tracked.delivered) != (delivery.queue, delivery.seq):
             continue
         back = event.method != "basic.ack" and event.has("requeue")
         if (channel.transactional and back) or channel.state != OPEN or channel.indeterminate:
@@ -186,7 +186,9 @@ def accepted(fact: Accepted, notes: Notes) -> None:
     known = notes.memory(DeadLettering).messages
     for delivery in fact.settlement.covered if known else ():
         tracked = known.get(delivery.message)
-        if tracked is not None and tracked.queue == delivery.queue and not (tracked.by and tracked.by.transactional):
+        if tracked is None or (tracked.queue, tracked.delivered) != (delivery.queue, delivery.seq):
+            continue
+        if not (tracked.by and tracked.by.transactional):
             tracked.died_ns = fact.event.time_ns
 
 

@@ -219,6 +219,24 @@ def test_an_internal_error_of_which_another_rule_speaks_is_accused_once(play, cl
     assert play("@open 1 \n 1 > nack 0 multiple requeue \n" + close).broken == ["ACK-008"]
 
 
+THERE = "@queue q \n @exchange x \n @open 1 \n "
+
+
+@pytest.mark.parametrize(
+    ("history", "broken"),
+    [
+        ("1 > unbind q x key \n 0 < kicked 541 50 50 INTERNAL_ERROR", ["BIND-005", "ERR-012"]),
+        ("1 > unbind q x key \n 1 < closed 541 50 50 INTERNAL_ERROR", ["BIND-005", "ERR-012"]),
+        ("1 > unbind q x key \n 1 < closed 404 50 50 NOT_FOUND", ["BIND-005"]),
+        ("1 > unbind q x key \n 0 < kicked 504 50 50 CHANNEL_ERROR", ["BIND-005"]),
+        ("1 > bind q \n 1 < closed 541 50 20 INTERNAL_ERROR", ["BIND-006"]),
+    ],
+    ids=["connection", "channel", "refused", "another code", "a mistake"],
+)
+def test_what_is_only_usual_excuses_no_internal_error(play, history: str, broken: list[str]) -> None:
+    assert sorted(play(THERE + history).broken) == broken
+
+
 @pytest.mark.parametrize("close", FAILED)
 def test_an_internal_error_that_answers_a_mistake_is_for_the_rule_about_it(play, close: str) -> None:
     broken = play(BAD + close).broken

@@ -110,6 +110,11 @@ LASTING += "@queue q classic x-dead-letter-exchange= x-dead-letter-routing-key=d
 LASTING += "@confirming 1 \n @open 3 \n" + M1 + "- wait {} \n 3 > get e no_ack \n 3 < get-ok 1 m1 e "
 AGED = dead(entry("d", "expired", 1), entry(*EXPIRED, 1), first=EXPIRED)
 ACKED = two() + M1 + TAKEN + "2 > ack 1 \n @barrier 2 \n" + LATER + ASK
+PASSED_ON = "0 < start notify \n 0 > start-ok notify \n" + two("quorum") + M1
+PASSED_ON += "2 > consume q c1 x-consumer-timeout=1000 \n 2 < consume-ok c1 \n 2 < deliver c1 1 m1 q \n - wait 1.1 \n"
+PASSED_ON += "2 < cancel c1 no_wait \n @open 4 \n 4 > get q \n 4 < get-ok 1 m1 q redelivered \n"
+DIES = "4 > reject 1 \n @barrier 4 \n 2 > ack 1 \n @barrier 2 \n" + LATER + ASK
+LIVES_ON = "4 > ack 1 \n @barrier 4 \n 2 > reject 1 \n @barrier 2 \n" + LATER + ASK
 WAITS = "@open 90 \n 90 > declare w classic x-dead-letter-exchange= x-dead-letter-routing-key=q \n 90 < declare-ok w \n"
 WAITS += "@queue q classic \n @confirming 1 \n @open 2 \n"
 AGAIN = "1 > publish w m1 expiration=100 \n 1 < ack 2 \n 2 > ack 1 \n @barrier 2 \n" + LATER
@@ -231,6 +236,7 @@ BROKEN = [
     ("DLX-011", SELF + "3 < get-ok 1 m1 q " + dead(entry(*EXPIRED, 3), first=EXPIRED)),
     ("DLX-012", ROUND + BACK + "2 > reject 2 \n @barrier 2 \n" + LATER + "2 > get q \n 2 < get-empty"),
     ("DLX-013", ACKED + GOT + dead(ONCE)),
+    ("DLX-013", PASSED_ON + LIVES_ON + GOT + dead(ONCE)),
     ("DLX-014", ONWARD + LATER + ASK_E + EMPTY),
     ("DLX-014", OTHERWISE + IN_E),
     ("DLX-014", HOME + LATER + "3 > get q no_ack \n" + EMPTY),
@@ -238,6 +244,14 @@ BROKEN = [
     ("DLX-013", SIMPLE + dead(ONCE) + " \n " + ASK + GOT.replace("ok 1", "ok 2") + dead(ONCE)),
 ]
 LAWFUL = {
+    "who let its time pass acknowledges what another one has rejected": PASSED_ON + DIES + GOT + dead(ONCE),
+    "who had it before, on the same channel, acknowledges it": (PASSED_ON + DIES)
+    .replace("@open 4 \n 4 ", "2 ")
+    .replace("4 ", "2 ")
+    .replace("2 < get-ok 1", "2 < get-ok 2")
+    .replace("2 > reject 1", "2 > reject 2")
+    + GOT
+    + dead(ONCE),
     "it goes by a key in CC": KEYS + ASK + f"3 < get-ok 1 m1 q exchange=x {dead(BOTH_KEYS, CC=CC)}",
     "it may still be on its way there": KEYS + ASK + EMPTY,
     "it may be so for a while": KEYS + "- wait 3 \n" + ASK + EMPTY,
