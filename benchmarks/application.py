@@ -18,7 +18,7 @@ from codec import methods as m
 from codec import values
 from conformance.history import events as ev
 from conformance.history.events import Event, EventBuilder, Labels
-from reference_broker.broker import Broker
+from reference_broker.core.broker import Broker
 
 RUN, BROKER = "traffic", "amqp-conformance reference"
 ROUND = "@round@"

@@ -16,8 +16,8 @@ from time import process_time
 import codec
 from benchmarks.codec_bench import RESULTS, Result, merge
 from codec import methods as m
-from reference_broker.broker import Broker
-from reference_broker.connection import Connection
+from reference_broker.core.broker import Broker
+from reference_broker.core.connections.connection import Connection
 
 MESSAGES = 2000
 PUBLISH = codec.content(m.BasicPublish(1, 0, "", "q"), b"x" * 16)

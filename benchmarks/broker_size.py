@@ -23,10 +23,10 @@ from benchmarks.broker_wire import ACK_LENGTH, BODY, Line, acks
 from benchmarks.codec_bench import RESULTS, Result, merge
 from codec import methods as m
 from reference_broker import ReferenceBroker
-from reference_broker.broker import Broker
-from reference_broker.connection import Connection
-from reference_broker.parts import Parts
-from reference_broker.tap import Tap
+from reference_broker.core.broker import Broker
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.parts import Parts
+from reference_broker.core.tap import Tap
 
 GOALS = {"broker.start_ms": 2.0, "broker.bytes_per_message": 320.0, "broker.tap": 1.4}
 PUBLISH = codec.content(m.BasicPublish(1, 0, "", "q"), BODY, delivery_mode=1)

@@ -12,9 +12,9 @@ from typing import Any, Self, cast
 import codec
 from conformance.history.events import TO_BROKER, TO_CLIENT, Event, EventBuilder, Labels
 from reference_broker import ReferenceBroker
+from reference_broker.core.settings import Policy
+from reference_broker.core.tap import Tap
 from reference_broker.nondeterminism import Charter
-from reference_broker.settings import Policy
-from reference_broker.tap import Tap
 
 NANOSECONDS = 1_000_000_000
 

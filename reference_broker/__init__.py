@@ -1,11 +1,11 @@
 """A small AMQP 0-9-1 broker that does what the texts say. It reads the texts independently of the oracle.
 
-A pure core (`broker.py` and what it uses: no sockets, no clock, no chance), an asyncio shell
-(`server.py`) and two doors: `ReferenceBroker` inside a process, `python -m reference_broker` alone.
+A pure core (`core/`: no sockets, no clock, no chance), an asyncio shell around it (`server.py`, `peer.py`) and two
+doors: `ReferenceBroker` inside a process, `python -m reference_broker` alone.
 """
 
+from reference_broker.core.connections.limits import Limits
 from reference_broker.embedded import ReferenceBroker
-from reference_broker.limits import Limits
 from reference_broker.tls import Tls
 
 __all__ = ["Limits", "ReferenceBroker", "Tls"]

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from reference_broker.configuration import Configuration, charter, installed_version
 from reference_broker.control import Control
+from reference_broker.core.connections.limits import SMALLEST_FRAME_MAX, Limits
+from reference_broker.core.connections.origin import is_loopback
 from reference_broker.dialects import DIALECTS, DOCUMENTED
-from reference_broker.limits import SMALLEST_FRAME_MAX, Limits
 from reference_broker.mutants import MUTANTS, UnknownMutant
 from reference_broker.nondeterminism import VARIATIONS
-from reference_broker.origin import is_loopback
 from reference_broker.personalities import PERSONALITIES, UnknownPersonality, personality
 from reference_broker.server import Server
 from reference_broker.store.keeper import SYNCS, Store, Unusable

@@ -17,16 +17,16 @@ from importlib import metadata
 
 from reference_broker import nondeterminism as lawful
 from reference_broker import personalities
-from reference_broker.access import SALT
-from reference_broker.broker import Broker
+from reference_broker.core.access import SALT
+from reference_broker.core.broker import Broker
+from reference_broker.core.connections.limits import Limits
+from reference_broker.core.parts import Parts
+from reference_broker.core.tap import Tap
 from reference_broker.dialects import DOCUMENTED, Dialect
-from reference_broker.limits import Limits
 from reference_broker.mutants import parts_with
 from reference_broker.nondeterminism import Charter
-from reference_broker.parts import Parts
 from reference_broker.personalities import Personality
 from reference_broker.store.keeper import Store
-from reference_broker.tap import Tap
 
 NAME_LETTERS = string.ascii_letters + string.digits + "-_"
 Nondeterminism = int | Sequence[str] | None

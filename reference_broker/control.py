@@ -22,12 +22,12 @@ from typing import Any
 import h11
 
 from reference_broker import management
-from reference_broker.access import User
+from reference_broker.core.access import User
+from reference_broker.core.connections.origin import is_loopback
 from reference_broker.management import Ask, Refusal, Route, Router
 from reference_broker.management.answers import paging
 from reference_broker.management.node import Listener
 from reference_broker.management.route import SUFFICE, taken_apart
-from reference_broker.origin import is_loopback
 from reference_broker.server import Server
 
 logger = logging.getLogger(__name__)

@@ -24,16 +24,16 @@ from typing import Self
 from urllib.parse import quote
 
 from reference_broker import dialects, personalities
-from reference_broker.broker import Broker
 from reference_broker.configuration import Configuration, Nondeterminism, charter
 from reference_broker.control import Control
+from reference_broker.core.broker import Broker
+from reference_broker.core.connections.limits import Limits
+from reference_broker.core.settings import Policy
+from reference_broker.core.tap import Tap
 from reference_broker.dialects import DOCUMENTED
-from reference_broker.limits import Limits
 from reference_broker.nondeterminism import Charter
 from reference_broker.server import ClockKind, Server
-from reference_broker.settings import Policy
 from reference_broker.store.keeper import Store, Sync
-from reference_broker.tap import Tap
 from reference_broker.tls import Tls
 
 GUEST = {"guest": "guest"}

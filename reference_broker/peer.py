@@ -18,10 +18,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from codec.errors import ReplyCode
-from reference_broker.connection import Connection
-from reference_broker.errors import ConnectionException
-from reference_broker.limits import LINGER, LINGERS, PARTING, STALL, UNREAD
-from reference_broker.origin import Origin
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.connections.limits import LINGER, LINGERS, PARTING, STALL, UNREAD
+from reference_broker.core.connections.origin import Origin
+from reference_broker.core.errors import ConnectionException
 from reference_broker.tls import certificate
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
-from reference_broker.broker import Broker
-from reference_broker.connection import Connection
+from reference_broker.core.broker import Broker
+from reference_broker.core.connections.connection import Connection
 from reference_broker.peer import Peer, origin_of
 from reference_broker.tls import Secure
 

@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from reference_broker.origin import Certificate
+from reference_broker.core.connections.origin import Certificate
 
 Verify = Literal["none", "optional", "required"]
 VERIFY: Mapping[str, ssl.VerifyMode] = {

@@ -22,7 +22,6 @@ from tools.rooms import (
     BY_AREA,
     DRIVE,
     ENTANGLED,
-    FULL,
     MOST,
     OURS,
     ROOMS,
@@ -68,6 +67,7 @@ SHELLS = {
         "committer",
         "keeper",
     },
+    "reference_broker.core": set(),
     "conformance.oracle.model": set(),
     "conformance.oracle.monitors": set(),
     "codec": set(),
@@ -196,8 +196,7 @@ def classes(path: Path) -> list[str]:
 
 def test_no_folder_is_an_attic() -> None:
     held = Counter(str(path.parent.relative_to(ROOT)) for path in FILES)
-    full = {folder for folder, files in held.items() if files > MOST}
-    assert full == set(FULL), "a folder holds at most 20 files, or has its reason in tools/rooms.py"
+    assert not {folder: files for folder, files in held.items() if files > MOST}
 
 
 @pytest.mark.parametrize("family", rules.FAMILIES.values(), ids=lambda family: family.code)

@@ -26,7 +26,8 @@ VERSION = "conformance.__version__"
 
 ROOMS: dict[str, tuple[str, ...]] = {
     "codec": (),
-    "reference_broker": ("codec",),
+    "reference_broker": ("codec", "reference_broker.core"),
+    "reference_broker.core": ("codec",),
     "conformance": (),
     CATALOGUE: (),
     HISTORY: ("codec",),
@@ -60,7 +61,21 @@ ROOMS: dict[str, tuple[str, ...]] = {
 
 ENTANGLED: dict[str, tuple[str, ...]] = {
     "what a broker is made of knows what it is part of: a queue its vhost, a channel its connection": (
-        "reference_broker",
+        "reference_broker.core",
+    ),
+    "a queue tells the journal what becomes of its messages, and the journal asks it what it holds": (
+        "reference_broker.store.definitions",
+        "reference_broker.store.journal",
+        "reference_broker.store.keeping",
+    ),
+    "a server drives its peers and its keeper, and they tell it what they have done": (
+        "reference_broker.peer",
+        "reference_broker.server",
+        "reference_broker.store.keeper",
+    ),
+    "a request knows the node that it is about, and the node refuses in the way of requests": (
+        "reference_broker.management.node",
+        "reference_broker.management.route",
     ),
     "the records of the model refer to each other": (f"{ORACLE}.model",),
     "a stage is handed to what is around it, and to what ends it": (
@@ -74,11 +89,6 @@ ENTANGLED: dict[str, tuple[str, ...]] = {
     ),
 }
 """Files that may import each other in a circle, by the reason."""
-FULL: dict[str, str] = {
-    "reference_broker": "one file for each feature of a broker",
-    "tests/reference_broker": "one file for each file of the broker",
-}
-"""Folders that hold more than `MOST` files, each with the reason."""
 BY_AREA = (
     "conformance/catalogue/rules",
     "conformance/oracle/monitors",

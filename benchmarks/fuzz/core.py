@@ -21,9 +21,9 @@ from types import FrameType
 import codec
 from benchmarks.fuzz.inputs import Breaker, Input, corpus
 from codec import methods as m
-from reference_broker import routing
-from reference_broker.broker import Broker
-from reference_broker.connection import Connection
+from reference_broker.core import routing
+from reference_broker.core.broker import Broker
+from reference_broker.core.connections.connection import Connection
 
 LONG = 2.0
 """Seconds of CPU for one input that make it a hang; an input that takes ten times as long is given up."""

@@ -17,7 +17,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from codec.errors import ReplyCode
-from reference_broker import edition
+from reference_broker.core import edition
+from reference_broker.core.edition import MEBIBYTE, Edition
+from reference_broker.core.parts import Parts
 from reference_broker.dialects import (
     confirming,
     deadlettering,
@@ -34,8 +36,6 @@ from reference_broker.dialects import (
     watching,
 )
 from reference_broker.dialects.kinds import Behaviour
-from reference_broker.edition import MEBIBYTE, Edition
-from reference_broker.parts import Parts
 
 FAMILIES = (
     returning,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import codec
 from codec import methods as m
 from codec.errors import ReplyCode
-from reference_broker.channel import Channel
-from reference_broker.confirms import Confirms
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.confirms import Confirms
+from reference_broker.core.channels.transaction import Transaction
+from reference_broker.core.connections.intake import Intake
+from reference_broker.core.errors import ConnectionException, precondition
+from reference_broker.core.queues.message import Message
+from reference_broker.core.queues.queue import Queue
 from reference_broker.dialects.kinds import Behaviour, does
-from reference_broker.errors import ConnectionException, precondition
-from reference_broker.intake import Intake
-from reference_broker.message import Message
-from reference_broker.queue import Queue
-from reference_broker.transaction import Transaction
 
 BEHAVIOURS: list[Behaviour] = []
 

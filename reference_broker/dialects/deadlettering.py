@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codec.values import FieldTable
-from reference_broker.deadletter import DeadLetters
+from reference_broker.core.queues.deadletter import DeadLetters
 from reference_broker.dialects.kinds import Behaviour, does
 
 BEHAVIOURS: list[Behaviour] = []

@@ -8,11 +8,11 @@ from typing import Any
 from codec import methods as m
 from codec.errors import ReplyCode
 from codec.values import FieldTable
-from reference_broker.arguments import Arguments, invalid, wrong_type
+from reference_broker.core.errors import ConnectionException
+from reference_broker.core.queues.arguments import Arguments, invalid, wrong_type
+from reference_broker.core.routing import Exchange
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.dialects.kinds import Behaviour, does
-from reference_broker.errors import ConnectionException
-from reference_broker.routing import Exchange
-from reference_broker.vhost import VirtualHost
 
 BEHAVIOURS: list[Behaviour] = []
 TIMEOUT, MODE = "x-consumer-timeout", "x-queue-mode"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from codec import methods as m
 from codec.errors import ReplyCode
 from codec.methods import BasicDeliver
-from reference_broker.channel import Channel, failed
-from reference_broker.connection import Connection
+from reference_broker.core.channels.channel import Channel, failed
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.errors import AmqpException, ConnectionException
+from reference_broker.core.queues.queue import Queue
 from reference_broker.dialects.kinds import Behaviour, does
-from reference_broker.errors import AmqpException, ConnectionException
-from reference_broker.prefetch import Consumer
-from reference_broker.queue import Queue
 
 BEHAVIOURS: list[Behaviour] = []
 LONGEST = 255

@@ -18,8 +18,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, get_args
 
-from reference_broker.edition import Series
-from reference_broker.parts import Parts
+from reference_broker.core.edition import Series
+from reference_broker.core.parts import Parts
 
 SERIES: Sequence[Series] = get_args(Series)
 FIRST, LAST = SERIES[0], SERIES[-1]

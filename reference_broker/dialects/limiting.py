@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from reference_broker.channel import Channel
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.prefetch import Consumer, Limit
+from reference_broker.core.queues.queue import Queue
 from reference_broker.dialects.kinds import Behaviour, does
-from reference_broker.prefetch import Consumer, Limit
-from reference_broker.queue import Queue
 
 BEHAVIOURS: list[Behaviour] = []
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from codec.values import FieldTable
+from reference_broker.core.queues.message import Message
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.dialects.kinds import Behaviour, does
-from reference_broker.message import Message
-from reference_broker.vhost import VirtualHost
 
 BEHAVIOURS: list[Behaviour] = []
 

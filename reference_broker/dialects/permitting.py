@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import codec
 from codec import methods as m
-from reference_broker.access import Right, Rights
-from reference_broker.channel import Channel
-from reference_broker.connection import Connection
+from reference_broker.core.access import Right, Rights
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.errors import ChannelException
+from reference_broker.core.needs import Needs, denied
+from reference_broker.core.queues.queue import Queue
 from reference_broker.dialects.kinds import Behaviour, does
-from reference_broker.errors import ChannelException
-from reference_broker.needs import Needs, denied
-from reference_broker.queue import Queue
 
 BEHAVIOURS: list[Behaviour] = []
 

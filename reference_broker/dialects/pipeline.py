@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from reference_broker.queue import Queue
-from reference_broker.unacked import Delivery
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.queues.queue import Queue
 
 if TYPE_CHECKING:
-    from reference_broker.channel import Fate
+    from reference_broker.core.channels.channel import Fate
 
 
 class Pipeline:

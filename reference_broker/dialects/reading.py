@@ -8,10 +8,10 @@ from typing import Any
 import codec
 from codec import methods as m
 from codec.errors import ReplyCode
-from reference_broker.channel import Channel
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.connections.intake import HEADER_FRAME, Intake
+from reference_broker.core.errors import ConnectionException
 from reference_broker.dialects.kinds import Behaviour, does
-from reference_broker.errors import ConnectionException
-from reference_broker.intake import HEADER_FRAME, Intake
 
 BEHAVIOURS: list[Behaviour] = []
 NEVER = 1 << 62

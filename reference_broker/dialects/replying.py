@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from codec.errors import ReplyCode
-from reference_broker.channel import Channel
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.errors import ConnectionException
+from reference_broker.core.queues.message import Message
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.dialects.kinds import Behaviour, does
-from reference_broker.errors import ConnectionException
-from reference_broker.message import Message
-from reference_broker.vhost import VirtualHost
 
 BEHAVIOURS: list[Behaviour] = []
 

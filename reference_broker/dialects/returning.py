@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from codec.values import FieldTable
-from reference_broker.channel import Channel
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.queues.message import Entry
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.queues.quorum import Counted, Quorum
+from reference_broker.core.queues.ready import Order
 from reference_broker.dialects.kinds import Behaviour, does
-from reference_broker.message import Entry
-from reference_broker.queue import Queue
-from reference_broker.quorum import Counted, Quorum
-from reference_broker.ready import Order
-from reference_broker.unacked import Delivery
 
 BEHAVIOURS: list[Behaviour] = []
 

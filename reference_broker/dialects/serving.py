@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.queues.queue import Queue
 from reference_broker.dialects.kinds import Behaviour, does
-from reference_broker.prefetch import Consumer
-from reference_broker.queue import Queue
 
 BEHAVIOURS: list[Behaviour] = []
 

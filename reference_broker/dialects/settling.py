@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from reference_broker.channel import Channel, Fate, acked, requeued
-from reference_broker.connection import Connection
+from reference_broker.core.channels.channel import Channel, Fate, acked, requeued
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.connections.connection import Connection
 from reference_broker.dialects.kinds import Behaviour, does
 from reference_broker.dialects.pipeline import Pipeline
-from reference_broker.unacked import Delivery
 
 BEHAVIOURS: list[Behaviour] = []
 SOFT_LIMIT = 32

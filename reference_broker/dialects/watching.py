@@ -5,11 +5,11 @@ Where the channel watches, it looks at its oldest delivery about once a minute, 
 
 from __future__ import annotations
 
-from reference_broker.channel import Channel
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.queues.timeouts import Timeouts
 from reference_broker.dialects.kinds import Behaviour, does
-from reference_broker.queue import Queue
-from reference_broker.timeouts import Timeouts
-from reference_broker.unacked import Delivery
 
 BEHAVIOURS: list[Behaviour] = []
 TICK = 60.0

@@ -6,12 +6,12 @@ from typing import Any, Literal
 
 from codec import methods as m
 from codec.values import FieldTable
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.routing import Binding, Destination
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.management.answers import views
 from reference_broker.management.route import NOT_FOUND, Answer, Ask, Refusal, Route, route
 from reference_broker.management.topology import BINDING, arguments, direct, known_exchange, known_queue
-from reference_broker.queue import Queue
-from reference_broker.routing import Binding, Destination
-from reference_broker.vhost import VirtualHost
 
 ROUTES: list[Route] = []
 End = Literal["q", "e"]

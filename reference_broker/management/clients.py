@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from codec.errors import ReplyCode
-from reference_broker.connection import Connection
-from reference_broker.errors import ConnectionException
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.errors import ConnectionException
 from reference_broker.management.answers import views
 from reference_broker.management.route import NOT_FOUND, Answer, Ask, Refusal, Route, route
 

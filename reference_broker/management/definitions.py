@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from reference_broker import routing
+from reference_broker.core import routing
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.management import bindings, limits, parameters, policies, topics, topology, users
 from reference_broker.management.answers import views
 from reference_broker.management.route import Answer, Ask, Field, Refusal, Route, Router, bad_request, route
-from reference_broker.vhost import VirtualHost
 
 ROUTES: list[Route] = []
 ROOMS = (users, policies, topology, bindings, topics, limits, parameters)

@@ -7,8 +7,8 @@ from typing import Any
 
 import codec
 from codec import values
+from reference_broker.core.tap import Piece, Tap
 from reference_broker.management.route import Answer, Ask, Field, Route, bad_request, route
-from reference_broker.tap import Piece, Tap
 
 ROUTES: list[Route] = []
 HEADER = b"AMQP"

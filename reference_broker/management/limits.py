@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from reference_broker import quotas
-from reference_broker.access import User
+from reference_broker.core import quotas
+from reference_broker.core.access import User
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.management.route import ANY, Answer, Ask, Field, Refusal, Route, bad_request, route
 from reference_broker.management.users import known_user
-from reference_broker.vhost import VirtualHost
 
 ROUTES: list[Route] = []
 LIMIT = {"value": Field(ANY, "how many; below zero: any number", required=True)}

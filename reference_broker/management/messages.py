@@ -9,10 +9,10 @@ from typing import Any
 import codec
 from codec import methods as m
 from codec import values
+from reference_broker.core.queues.message import Message
 from reference_broker.management.node import WirelessChannel
 from reference_broker.management.route import Answer, Ask, Field, Route, bad_request, route
 from reference_broker.management.topology import direct
-from reference_broker.message import Message
 
 ROUTES: list[Route] = []
 MOST = 1000

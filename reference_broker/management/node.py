@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import codec
 from codec.errors import ReplyCode
-from reference_broker.access import User
-from reference_broker.broker import NOTHING, Broker
-from reference_broker.channel import Channel
-from reference_broker.errors import AmqpException
+from reference_broker.core.access import User
+from reference_broker.core.broker import NOTHING, Broker
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.errors import AmqpException
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.management.route import NOT_FOUND, Refusal, bad_request
-from reference_broker.vhost import VirtualHost
 
 if TYPE_CHECKING:
-    from reference_broker.outbox import Outbound
+    from reference_broker.core.connections.outbox import Outbound
 
 
 class Listener(NamedTuple):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import codec
 from codec import methods as m
-from reference_broker import routing
+from reference_broker.core import routing
+from reference_broker.core.connections.sasl import mechanisms
 from reference_broker.management import topology
 from reference_broker.management.answers import views
 from reference_broker.management.route import NOT_FOUND, Answer, Ask, Refusal, Route, route
-from reference_broker.sasl import mechanisms
 
 ROUTES: list[Route] = []
 PROBE = "aliveness-test"

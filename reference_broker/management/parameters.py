@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from reference_broker import quotas
+from reference_broker.core import quotas
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.management import policies
 from reference_broker.management.answers import views
 from reference_broker.management.route import (
@@ -24,7 +25,6 @@ from reference_broker.management.route import (
     route,
     taken,
 )
-from reference_broker.vhost import VirtualHost
 
 ROUTES: list[Route] = []
 OPERATOR, LIMITS, LIMITS_NAME = "operator_policy", "vhost-limits", "limits"

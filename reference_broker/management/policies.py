@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from reference_broker.core.policies import InvalidPolicy
+from reference_broker.core.settings import APPLIES, Policy
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.management.answers import views
 from reference_broker.management.route import NOT_FOUND, Answer, Ask, Field, Need, Refusal, Route, bad_request, route
-from reference_broker.policies import InvalidPolicy
-from reference_broker.settings import APPLIES, Policy
-from reference_broker.vhost import VirtualHost
 
 ROUTES: list[Route] = []
 POLICY = {

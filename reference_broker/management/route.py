@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from reference_broker.access import User
+from reference_broker.core.access import User
 
 if TYPE_CHECKING:
+    from reference_broker.core.vhost import VirtualHost
     from reference_broker.management.node import Node
-    from reference_broker.vhost import VirtualHost
 
 Method = Literal["GET", "PUT", "POST", "DELETE"]
 Need = Literal["anybody", "management", "monitoring", "policymaker", "administrator"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from reference_broker.access import InvalidAccess, TopicPermission, User
+from reference_broker.core.access import InvalidAccess, TopicPermission, User
 from reference_broker.management.route import NOT_FOUND, Answer, Ask, Field, Refusal, Route, bad_request, route
 from reference_broker.management.users import known_user
 

@@ -9,12 +9,12 @@ from typing import Any
 import codec
 from codec import methods as m
 from codec import values
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.routing import Exchange
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.management.answers import views
 from reference_broker.management.node import WirelessChannel
 from reference_broker.management.route import NOT_FOUND, Answer, Ask, Field, Refusal, Route, bad_request, route
-from reference_broker.queue import Queue
-from reference_broker.routing import Exchange
-from reference_broker.vhost import VirtualHost
 
 ROUTES: list[Route] = []
 DURABLE = Field("boolean", "does it outlive the broker?", True)

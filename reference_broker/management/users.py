@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from reference_broker.access import RIGHTS, SHA256, InvalidAccess, Permission, User
+from reference_broker.core.access import RIGHTS, SHA256, InvalidAccess, Permission, User
+from reference_broker.core.settings import About
 from reference_broker.management.answers import views
 from reference_broker.management.route import NOT_FOUND, Answer, Ask, Field, Refusal, Route, bad_request, route
-from reference_broker.settings import About
 
 ROUTES: list[Route] = []
 USER = {

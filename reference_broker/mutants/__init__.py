@@ -13,8 +13,8 @@ import pkgutil
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
+from reference_broker.core.parts import Parts
 from reference_broker.mutants.kinds import ENTERED, Mutant
-from reference_broker.parts import Parts
 
 for _file in pkgutil.walk_packages(__path__, f"{__name__}."):
     importlib.import_module(_file.name)

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 
 import codec
 from codec.errors import ReplyCode
-from reference_broker.errors import ConnectionException
-from reference_broker.parts import Parts
+from reference_broker.core.errors import ConnectionException
+from reference_broker.core.parts import Parts
 
 Change = Callable[[Parts], None]
 F = TypeVar("F", bound=Callable[..., Any])

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from reference_broker.core.parts import Parts
 from reference_broker.nondeterminism.kinds import ENTERED, Chance, Free, Later, Variation, ticks
-from reference_broker.parts import Parts
 
 FAMILIES = ("announcing", "confirming", "serving", "settling", "leaving", "refusing", "writing", "timing")
 """In the order in which they are applied: what works on octets comes late, and what keeps silent comes last."""

@@ -6,13 +6,13 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from codec import methods as m
-from reference_broker.lifecycle import Phase
+from reference_broker.core.connections.lifecycle import Phase
 from reference_broker.nondeterminism.kinds import SHARES, TICKS, Free, variation
 
 if TYPE_CHECKING:
-    from reference_broker.channel import Channel
-    from reference_broker.connection import Connection
-    from reference_broker.message import Message
+    from reference_broker.core.channels.channel import Channel
+    from reference_broker.core.connections.connection import Connection
+    from reference_broker.core.queues.message import Message
 
 
 @variation(

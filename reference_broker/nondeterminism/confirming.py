@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from codec import methods as m
+from reference_broker.core.queues.queue import Queue
 from reference_broker.nondeterminism.kinds import SHARES, TICKS, Free, variation
-from reference_broker.queue import Queue
 
 if TYPE_CHECKING:
-    from reference_broker.channel import Channel
-    from reference_broker.confirms import Confirms
-    from reference_broker.message import Message
+    from reference_broker.core.channels.channel import Channel
+    from reference_broker.core.channels.confirms import Confirms
+    from reference_broker.core.queues.message import Message
 
 GUIDE = "guide: Consumer Acknowledgements and Publisher Confirms"
 

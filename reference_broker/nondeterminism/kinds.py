@@ -18,11 +18,11 @@ from collections.abc import Callable, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from reference_broker.parts import Parts
+from reference_broker.core.parts import Parts
 
 if TYPE_CHECKING:
-    from reference_broker.broker import Broker
-    from reference_broker.connection import Connection
+    from reference_broker.core.broker import Broker
+    from reference_broker.core.connections.connection import Connection
 
 T = TypeVar("T")
 

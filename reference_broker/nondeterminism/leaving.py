@@ -6,16 +6,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from codec import methods as m
-from reference_broker.errors import precondition
+from reference_broker.core.errors import precondition
 from reference_broker.nondeterminism.kinds import TICKS, Free, variation
 
 if TYPE_CHECKING:
-    from reference_broker.channel import Channel
-    from reference_broker.connection import Connection
-    from reference_broker.prefetch import Consumer
-    from reference_broker.queue import Queue
-    from reference_broker.routing import Binding
-    from reference_broker.vhost import VirtualHost
+    from reference_broker.core.channels.channel import Channel
+    from reference_broker.core.channels.prefetch import Consumer
+    from reference_broker.core.connections.connection import Connection
+    from reference_broker.core.queues.queue import Queue
+    from reference_broker.core.routing import Binding
+    from reference_broker.core.vhost import VirtualHost
 
 
 @variation(

@@ -7,8 +7,8 @@ from typing import Any
 
 from codec import methods as m
 from codec.errors import ReplyCode
-from reference_broker.channel import Channel
-from reference_broker.errors import AmqpException, ChannelException, ConnectionException, not_allowed, precondition
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.errors import AmqpException, ChannelException, ConnectionException, not_allowed, precondition
 from reference_broker.nondeterminism.kinds import Free, variation
 
 Found = Callable[[Channel, Any, AmqpException], AmqpException | None]

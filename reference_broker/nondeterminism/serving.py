@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from codec import methods as m
-from reference_broker import topology
+from reference_broker.core.channels import topology
+from reference_broker.core.queues.queue import Queue
 from reference_broker.nondeterminism.kinds import SHARES, TICKS, Free, variation
-from reference_broker.queue import Queue
 
 if TYPE_CHECKING:
-    from reference_broker.channel import Channel, Fate
-    from reference_broker.prefetch import Consumer, Limit
-    from reference_broker.unacked import Delivery
+    from reference_broker.core.channels.channel import Channel, Fate
+    from reference_broker.core.channels.prefetch import Consumer, Limit
+    from reference_broker.core.channels.unacked import Delivery
 
 ACKS = "guide: Consumer Acknowledgements and Publisher Confirms"
 

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import codec
 from codec import methods as m
-from reference_broker import basic
-from reference_broker import channel as fates
+from reference_broker.core.channels import basic
+from reference_broker.core.channels import channel as fates
 from reference_broker.nondeterminism.kinds import SHARES, TICKS, Free, variation
 
 if TYPE_CHECKING:
-    from reference_broker.channel import Channel, Fate
-    from reference_broker.message import Entry
-    from reference_broker.parts import Handler
-    from reference_broker.queue import Queue
-    from reference_broker.ready import Ready
-    from reference_broker.unacked import Delivery
+    from reference_broker.core.channels.channel import Channel, Fate
+    from reference_broker.core.channels.unacked import Delivery
+    from reference_broker.core.parts import Handler
+    from reference_broker.core.queues.message import Entry
+    from reference_broker.core.queues.queue import Queue
+    from reference_broker.core.queues.ready import Ready
 
 GUIDE = "guide: Consumer Acknowledgements and Publisher Confirms"
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import codec
 from codec import Content
-from reference_broker.lifecycle import Phase
+from reference_broker.core.connections.lifecycle import Phase
 from reference_broker.nondeterminism.kinds import TICKS, Free, variation
 
 if TYPE_CHECKING:
-    from reference_broker.connection import Connection
-    from reference_broker.intake import Inbound, Intake
+    from reference_broker.core.connections.connection import Connection
+    from reference_broker.core.connections.intake import Inbound, Intake
 
 
 class _Late:

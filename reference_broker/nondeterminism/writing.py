@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import codec
-from reference_broker.lifecycle import Phase
-from reference_broker.message import FRAME_OVERHEAD
+from reference_broker.core.connections.lifecycle import Phase
+from reference_broker.core.queues.message import FRAME_OVERHEAD
 from reference_broker.nondeterminism.kinds import SHARES, Free, variation
 
 if TYPE_CHECKING:
-    from reference_broker.connection import Connection
-    from reference_broker.outbox import Outbound, Outbox
+    from reference_broker.core.connections.connection import Connection
+    from reference_broker.core.connections.outbox import Outbound, Outbox
 
 SPECIFICATION = "AMQP 0-9-1 specification"
 HEADER = b"AMQP"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
 
-from reference_broker.parts import Parts
+from reference_broker.core.parts import Parts
 from reference_broker.personalities.kinds import ENTERED, Trait, Truth, together
 from reference_broker.personalities.named import NAMED
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from reference_broker.core.parts import HANDLERS, Parts
 from reference_broker.mutants import MUTANTS
 from reference_broker.mutants.kinds import Mutant
-from reference_broker.parts import HANDLERS, Parts
 from reference_broker.personalities.kinds import Trait, Truth, enter, patterns
 
 UNKNOWN_TAG = "ERR-001 ERR-003 ACK-009 ACK-010 ACK-011 ACK-014 MODE-006 TX-001 TAG-007 TAG-009 TMO-016"

@@ -20,7 +20,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal, TypedDict, TypeVar, Unpack
 
 import codec
-from reference_broker.parts import Parts
+from reference_broker.core.parts import Parts
 
 Change = Callable[[Parts], None]
 F = TypeVar("F", bound=Callable[..., Any])

@@ -10,15 +10,15 @@ from collections.abc import Callable
 from typing import Any
 
 from codec import methods as m
-from reference_broker import channel as fates
-from reference_broker.channel import Channel
-from reference_broker.confirms import Confirms
-from reference_broker.connection import Connection
-from reference_broker.message import Entry, Message
-from reference_broker.parts import Parts
+from reference_broker.core.channels import channel as fates
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.confirms import Confirms
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import Entry, Message
+from reference_broker.core.queues.queue import Queue
 from reference_broker.personalities.kinds import around, changes, count, memory, wrap
-from reference_broker.queue import Queue
-from reference_broker.unacked import Delivery
 
 NOT_DELIVERED = "QOS-002 QOS-005 QOS-014 QOS-016 QOS-022 QOS-027 QOS-028"
 UNSEEN = "AUTO-009 AUTO-010"

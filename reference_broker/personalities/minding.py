@@ -8,13 +8,13 @@ from typing import Any
 import codec
 from codec import methods as m
 from codec.errors import ReplyCode
-from reference_broker.channel import Channel
-from reference_broker.connection import Connection
-from reference_broker.errors import AmqpException, ConnectionException
-from reference_broker.message import Message
-from reference_broker.parts import Handler, Parts
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.errors import AmqpException, ConnectionException
+from reference_broker.core.parts import Handler, Parts
+from reference_broker.core.queues.message import Message
+from reference_broker.core.queues.queue import Queue
 from reference_broker.personalities.kinds import around, around_handler, changes, wrap, wrap_handler
-from reference_broker.queue import Queue
 
 
 # A count set without global changes what running consumers may have (QOS-004), also beyond what they were started with

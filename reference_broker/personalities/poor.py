@@ -13,10 +13,10 @@ from typing import Any
 import codec
 from codec import methods as m
 from codec.errors import ReplyCode
-from reference_broker.channel import Channel
-from reference_broker.connection import Connection
-from reference_broker.errors import ConnectionException
-from reference_broker.parts import Handler, Parts
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.errors import ConnectionException
+from reference_broker.core.parts import Handler, Parts
 from reference_broker.personalities.kinds import around, changes, wrap_handler
 from reference_broker.personalities.minding import tuning
 from reference_broker.personalities.refusing import error

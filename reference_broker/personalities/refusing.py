@@ -13,10 +13,10 @@ import codec
 from codec import methods as m
 from codec import values
 from codec.errors import ReplyCode
-from reference_broker.channel import Channel
-from reference_broker.connection import Connection
-from reference_broker.errors import AmqpException, ChannelException, ConnectionException
-from reference_broker.parts import Handler, Parts
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.errors import AmqpException, ChannelException, ConnectionException
+from reference_broker.core.parts import Handler, Parts
 from reference_broker.personalities.kinds import around, around_handler, changes, wrap, wrap_handler
 
 OF_ARGUMENTS = "CNF-011 CNF-012 CNF-017 CNF-021 RQ-003 RQ-012 RQ-013 QOS-019 QOS-025 MODE-005 TMO-*"

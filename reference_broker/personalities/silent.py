@@ -12,11 +12,11 @@ from typing import Any
 import codec
 from codec import methods as m
 from codec.errors import ReplyCode
-from reference_broker.channel import Channel
-from reference_broker.connection import Connection
-from reference_broker.errors import ChannelException
-from reference_broker.intake import Intake
-from reference_broker.parts import Handler, Parts
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.connections.intake import Intake
+from reference_broker.core.errors import ChannelException
+from reference_broker.core.parts import Handler, Parts
 from reference_broker.personalities.kinds import around_handler, changes, count, memory, wrap, wrap_handler
 
 

@@ -16,15 +16,15 @@ from typing import Any, TypeVar
 import codec
 from codec import methods as m
 from codec.values import FieldTable
-from reference_broker import routing
-from reference_broker.access import Permission, TopicPermission, Topics, User
-from reference_broker.broker import Broker
-from reference_broker.queue import Queue
-from reference_broker.routing import Destination, Exchange
-from reference_broker.settings import About, Policy
+from reference_broker.core import routing
+from reference_broker.core.access import Permission, TopicPermission, Topics, User
+from reference_broker.core.broker import Broker
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.routing import Destination, Exchange
+from reference_broker.core.settings import About, Policy
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.store.journal import Journal
 from reference_broker.store.records import NUMBER, Key
-from reference_broker.vhost import VirtualHost
 
 V = TypeVar("V")
 Value = Callable[[V], bytes | None]

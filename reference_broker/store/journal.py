@@ -14,15 +14,15 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from reference_broker.errors import ConnectionException
-from reference_broker.message import Entry, Kept, Message
-from reference_broker.quorum import Counted
+from reference_broker.core.errors import ConnectionException
+from reference_broker.core.queues.message import Entry, Kept, Message
+from reference_broker.core.queues.quorum import Counted
 from reference_broker.store import records
 from reference_broker.store.records import ENTRY, NEVER, Key
 from reference_broker.store.segments import OVERHEAD, SEGMENT_OCTETS, Segments, weight
 
 if TYPE_CHECKING:
-    from reference_broker.channel import Channel
+    from reference_broker.core.channels.channel import Channel
     from reference_broker.store.keeping import KeptConnection, KeptQueue
 
 MOVE_ENTRIES, MOVE_OCTETS = 500, 1 << 20

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from codec.errors import ReplyCode
-from reference_broker.errors import ConnectionException
-from reference_broker.parts import Parts
+from reference_broker.core.errors import ConnectionException
+from reference_broker.core.parts import Parts
 from reference_broker.store.commits import Commits
 from reference_broker.store.committer import Committer
 from reference_broker.store.disk import Directory

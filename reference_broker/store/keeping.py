@@ -17,22 +17,23 @@ from typing import Any
 import codec
 from codec import methods as m
 from codec.values import FieldTable
-from reference_broker import basic, routing
-from reference_broker.broker import Broker
-from reference_broker.channel import Channel
-from reference_broker.connection import Connection
-from reference_broker.message import PERSISTENT, Entry, Kept, Message
-from reference_broker.outbox import Outbound
-from reference_broker.parts import Handler, Parts
-from reference_broker.prefetch import Consumer
-from reference_broker.queue import Queue
-from reference_broker.quorum import Counted
-from reference_broker.routing import Binding, Destination, Exchange
+from reference_broker.core import routing
+from reference_broker.core.broker import Broker
+from reference_broker.core.channels import basic
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.connections.outbox import Outbound
+from reference_broker.core.parts import Handler, Parts
+from reference_broker.core.queues.message import PERSISTENT, Entry, Kept, Message
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.queues.quorum import Counted
+from reference_broker.core.routing import Binding, Destination, Exchange
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.store import definitions
 from reference_broker.store.definitions import Recorded, Users
 from reference_broker.store.journal import Gate, Journal
 from reference_broker.store.records import Key
-from reference_broker.vhost import VirtualHost
 
 LASTING: tuple[type[codec.Method], ...] = (
     m.QueueDeclare,

@@ -25,7 +25,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import codec
-from reference_broker.message import Message, copied
+from reference_broker.core.queues.message import Message, copied
 
 MAGIC = b"AMQPLOG1"
 FRAME = struct.Struct("<II")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from reference_broker.message import Message, Segment
+from reference_broker.core.queues.message import Message, Segment
 from reference_broker.store import records
 from reference_broker.store.records import ENTRY, NUMBER, Key, Place
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections import deque
 
-from reference_broker.broker import Broker
-from reference_broker.errors import AmqpException
-from reference_broker.message import Kept
-from reference_broker.quorum import Counted
+from reference_broker.core.broker import Broker
+from reference_broker.core.errors import AmqpException
+from reference_broker.core.queues.message import Kept
+from reference_broker.core.queues.quorum import Counted
 from reference_broker.store.definitions import RESTORERS
 from reference_broker.store.journal import Journal
 from reference_broker.store.keeping import KeptQueue

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from reference_broker.message import Message, Segment
+from reference_broker.core.queues.message import Message, Segment
 
 SEGMENT_OCTETS = 32 << 20
 OVERHEAD = 100

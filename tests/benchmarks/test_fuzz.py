@@ -14,8 +14,8 @@ from benchmarks.fuzz import __main__ as fuzz
 from benchmarks.fuzz import sockets as fuzz_sockets
 from benchmarks.fuzz.core import SWEEP, Tally, Victim, work
 from benchmarks.fuzz.inputs import HANDSHAKE, PHASES, Breaker, Input, corpus
-from reference_broker.connection import Connection
-from reference_broker.outbox import Outbox
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.connections.outbox import Outbox
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ import codec
 from codec import methods as m
 from codec import values
 from reference_broker import dialects
-from reference_broker.broker import Broker
+from reference_broker.core.broker import Broker
 from reference_broker.mutants import parts_with
 
 CAPABILITIES = {"consumer_cancel_notify": True, "authentication_failure_close": True}

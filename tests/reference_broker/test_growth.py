@@ -8,7 +8,7 @@ import time
 import pytest
 
 from codec import methods as m
-from reference_broker.unacked import Delivery, Unacked
+from reference_broker.core.channels.unacked import Delivery, Unacked
 
 SMALL, LARGE = 50, 5000
 

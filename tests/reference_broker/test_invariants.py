@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import codec
 from codec import methods as m
 from codec import values
-from reference_broker.broker import Broker
-from reference_broker.lifecycle import Phase
+from reference_broker.core.broker import Broker
+from reference_broker.core.connections.lifecycle import Phase
 from tests.support.octets import strategies
 from tests.support.octets.strategies import damaged
 

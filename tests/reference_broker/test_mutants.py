@@ -12,11 +12,11 @@ import pytest
 from codec import methods as m
 from codec.errors import MalformedFrame
 from conformance.catalogue.rules import RULE_ID
-from reference_broker.message import Entry
+from reference_broker.core.parts import HANDLERS, Parts
+from reference_broker.core.queues.message import Entry
+from reference_broker.core.queues.ready import Ready
 from reference_broker.mutants import MUTANTS, UnknownMutant, parts_with
 from reference_broker.mutants.deliveries.modes import put_copy
-from reference_broker.parts import HANDLERS, Parts
-from reference_broker.ready import Ready
 
 
 def transcripts(scripts, client_of, *mutants):

@@ -16,10 +16,10 @@ from codec import methods as m
 from conformance.drive.drivers.raw import Target, open_connection
 from conformance.history.recorder import Recorder
 from reference_broker import ReferenceBroker, nondeterminism
-from reference_broker.broker import Broker
 from reference_broker.configuration import Configuration, charter
+from reference_broker.core.broker import Broker
+from reference_broker.core.parts import Parts
 from reference_broker.nondeterminism import VARIATIONS, UnknownVariation
-from reference_broker.parts import Parts
 from tests.reference_broker.variations import (
     FLOW,
     SCRIPTS,

@@ -17,8 +17,8 @@ from codec import methods as m
 from codec import values
 from conformance.catalogue import rules
 from reference_broker import ReferenceBroker, personalities
-from reference_broker.broker import Broker
-from reference_broker.parts import Parts
+from reference_broker.core.broker import Broker
+from reference_broker.core.parts import Parts
 from reference_broker.personalities import PERSONALITIES, TRAITS, UnknownPersonality, drawn, meet, personality
 from reference_broker.personalities.kinds import Truth, fits, together
 from reference_broker.server import Server

@@ -14,8 +14,8 @@ import codec
 from codec import methods as m
 from codec import values
 from reference_broker import ReferenceBroker, peer
+from reference_broker.core.parts import HANDLERS
 from reference_broker.mutants import UnknownMutant
-from reference_broker.parts import HANDLERS
 
 
 @pytest.fixture

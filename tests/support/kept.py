@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 from codec.errors import ReplyCode
-from reference_broker.broker import Broker
-from reference_broker.errors import ConnectionException
+from reference_broker.core.broker import Broker
+from reference_broker.core.errors import ConnectionException
 from reference_broker.store.commits import Commits
 from reference_broker.store.journal import Journal
 from reference_broker.store.keeping import kept_parts, watch

@@ -14,9 +14,9 @@ from unittest.mock import patch
 
 from codec import Content, Method
 from codec import methods as m
-from reference_broker.channel import Channel
-from reference_broker.intake import Inbound, Intake
-from reference_broker.queue import Queue
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.connections.intake import Inbound, Intake
+from reference_broker.core.queues.queue import Queue
 
 FEATURES: dict[type[Method], str] = {
     m.BasicQos: "qos",

@@ -8,7 +8,10 @@ import importlib
 import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
+
+import reference_broker
 
 CORE = (
     "access",
@@ -58,10 +61,16 @@ CORE = (
     "vhost",
 )
 """Modules of the reference broker: the pure core, without the shell around it and its store."""
+_BROKER = Path(reference_broker.__file__).parent
+_HOMES = {
+    path.stem: ".".join(path.relative_to(_BROKER.parent).with_suffix("").parts)
+    for path in (_BROKER / "core").rglob("*.py")
+}
+"""Of those in the rooms of the core, the full name by the short one."""
 
 
 def loaded(module: str) -> ModuleType:
-    return importlib.import_module(f"reference_broker.{module}")
+    return importlib.import_module(_HOMES.get(module, f"reference_broker.{module}"))
 
 
 def parsed(module: str) -> ast.Module:

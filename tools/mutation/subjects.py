@@ -13,13 +13,13 @@ from types import FrameType
 from typing import Any
 
 from codec import Content, Method
-from reference_broker.channel import Channel
-from reference_broker.connection import Connection
-from reference_broker.intake import Intake
-from reference_broker.message import Entry, Message
-from reference_broker.prefetch import Consumer
-from reference_broker.queue import Queue
-from reference_broker.unacked import Delivery
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.connections.intake import Intake
+from reference_broker.core.queues.message import Entry, Message
+from reference_broker.core.queues.queue import Queue
 
 CORE, OURS = "reference_broker.", "tools.mutation"
 SHELL = ("reference_broker.server", "reference_broker.peer", "reference_broker.embedded")

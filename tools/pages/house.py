@@ -67,7 +67,7 @@ def _knows(folder: Path) -> str:
 
 def _short(name: str) -> str:
     parts = name.rstrip("!").split(".")
-    return parts[1] if parts[0] == "conformance" and len(parts) > 1 else parts[0]
+    return parts[1] if len(parts) > 1 else parts[0]
 
 
 if __name__ == "__main__":

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from codec import values
-from reference_broker.access import Permission, User
-from reference_broker.lifecycle import Phase
-from reference_broker.queue import Queue
-from reference_broker.routing import Binding, Exchange
-from reference_broker.settings import Policy
+from reference_broker.core.access import Permission, User
+from reference_broker.core.connections.lifecycle import Phase
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.routing import Binding, Exchange
+from reference_broker.core.settings import Policy
 
 if TYPE_CHECKING:
-    from reference_broker.broker import Broker
-    from reference_broker.channel import Channel
-    from reference_broker.connection import Connection
-    from reference_broker.prefetch import Consumer
-    from reference_broker.vhost import VirtualHost
+    from reference_broker.core.broker import Broker
+    from reference_broker.core.channels.channel import Channel
+    from reference_broker.core.channels.prefetch import Consumer
+    from reference_broker.core.connections.connection import Connection
+    from reference_broker.core.vhost import VirtualHost
 
 View = dict[str, Any]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from codec import methods as m
-from reference_broker.connection import Connection
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.parts import Parts
 from reference_broker.mutants.kinds import changes
-from reference_broker.parts import Parts
 
 
 @changes("almost.virtual-host", "virtual hosts are found without case, and without a slash at the end", "CONN-015")

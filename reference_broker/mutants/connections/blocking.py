@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from codec import methods as m
-from reference_broker.connection import Connection
-from reference_broker.intake import Intake
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.connections.intake import Intake
 from reference_broker.mutants.kinds import replaces
 
 ANNOUNCED = "connection.blocked"

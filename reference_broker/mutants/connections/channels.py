@@ -7,14 +7,14 @@ from typing import Any
 import codec
 from codec import methods as m
 from codec.errors import ReplyCode
-from reference_broker import basic
-from reference_broker.channel import Channel
-from reference_broker.confirms import Confirms
-from reference_broker.connection import Connection
-from reference_broker.errors import AmqpException, ChannelException, ConnectionException
-from reference_broker.intake import Intake
+from reference_broker.core.channels import basic
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.confirms import Confirms
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.connections.intake import Intake
+from reference_broker.core.errors import AmqpException, ChannelException, ConnectionException
+from reference_broker.core.parts import Parts
 from reference_broker.mutants.kinds import changes, handles, memory, replaces
-from reference_broker.parts import Parts
 
 OPEN = 20, 10
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 import codec
 from codec import methods as m
-from reference_broker import basic
-from reference_broker.channel import Channel
-from reference_broker.connection import Connection
+from reference_broker.core.channels import basic
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.connections.outbox import Outbound
+from reference_broker.core.needs import Need, Needs
+from reference_broker.core.parts import Parts
 from reference_broker.mutants.kinds import changes, memory, replaces
-from reference_broker.needs import Need, Needs
-from reference_broker.outbox import Outbound
-from reference_broker.parts import Parts
 
 NOTES = "https://github.com/rabbitmq/rabbitmq-server/blob/main/release-notes/README-{}.txt"
 RELEASES = "https://github.com/rabbitmq/rabbitmq-server/releases/tag/{}"

@@ -7,14 +7,14 @@ from typing import Any
 import codec
 from codec import Content, values
 from codec import methods as m
-from reference_broker.connection import Connection
-from reference_broker.errors import AmqpException
-from reference_broker.intake import Inbound, Intake
-from reference_broker.lifecycle import Phase
-from reference_broker.message import FRAME_OVERHEAD
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.connections.intake import Inbound, Intake
+from reference_broker.core.connections.lifecycle import Phase
+from reference_broker.core.connections.outbox import Outbound
+from reference_broker.core.errors import AmqpException
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import FRAME_OVERHEAD
 from reference_broker.mutants.kinds import changes, memory, replaces
-from reference_broker.outbox import Outbound
-from reference_broker.parts import Parts
 
 RIGHT = codec.ProtocolHeader().encode()
 COMMON = frozenset("StF")

@@ -7,17 +7,17 @@ from collections.abc import Iterable
 import codec
 from codec import methods as m
 from codec.errors import ReplyCode
-from reference_broker import basic
-from reference_broker.channel import Channel
-from reference_broker.connection import Connection
-from reference_broker.errors import AmqpException, ConnectionException, not_allowed
-from reference_broker.intake import Inbound, Intake
-from reference_broker.lifecycle import Phase
+from reference_broker.core.channels import basic
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.connections.intake import Inbound, Intake
+from reference_broker.core.connections.lifecycle import Phase
+from reference_broker.core.errors import AmqpException, ConnectionException, not_allowed
+from reference_broker.core.needs import Need, Needs
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.queue import Queue
 from reference_broker.mutants.kinds import changes, handles, memory, replaces
-from reference_broker.needs import Need, Needs
-from reference_broker.parts import Parts
-from reference_broker.prefetch import Consumer
-from reference_broker.queue import Queue
 
 
 @changes("failures.still-count", "channels that the broker closed still count", "CHAN-003")

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 import codec
 from codec import methods as m
-from reference_broker.channel import Channel
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.needs import Need, Needs
 from reference_broker.mutants.kinds import replaces
-from reference_broker.needs import Need, Needs
 
 
 @replaces(

@@ -7,16 +7,16 @@ from typing import Any
 
 import codec
 from codec import methods as m
-from reference_broker import sasl
-from reference_broker.channel import Channel
-from reference_broker.connection import Connection
-from reference_broker.errors import ChannelException
-from reference_broker.intake import Intake
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.connections import sasl
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.connections.intake import Intake
+from reference_broker.core.connections.outbox import Outbound, Outbox
+from reference_broker.core.errors import ChannelException
+from reference_broker.core.parts import Parts
 from reference_broker.mutants.connections.octets import END, mends, whole
 from reference_broker.mutants.kinds import changes, memory, replaces
 from reference_broker.mutants.topology.binding import Handle, handling
-from reference_broker.outbox import Outbound, Outbox
-from reference_broker.parts import Parts
 
 HEADER, BODY = 2, 3
 OFFERED = 131072

@@ -6,12 +6,12 @@ from typing import Any
 
 from codec import methods as m
 from codec.errors import ReplyCode
-from reference_broker import basic, topology
-from reference_broker.channel import Channel
-from reference_broker.errors import ChannelException, ConnectionException
-from reference_broker.intake import Intake
+from reference_broker.core.channels import basic, topology
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.connections.intake import Intake
+from reference_broker.core.errors import ChannelException, ConnectionException
+from reference_broker.core.parts import HANDLERS, Handler, Parts
 from reference_broker.mutants.kinds import changes, handles
-from reference_broker.parts import HANDLERS, Handler, Parts
 
 
 @handles(m.QueueBind, "nowait.bind-answered", "queue.bind with nowait is answered", "NOWAIT-001")

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 import codec
 from codec import Heartbeat, Method
 from codec.errors import ReplyCode
-from reference_broker.channel import Channel
-from reference_broker.content import Assembly
-from reference_broker.errors import ChannelException, ConnectionException
-from reference_broker.intake import HEADER_FRAME, Inbound, Intake
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.connections.content import Assembly
+from reference_broker.core.connections.intake import HEADER_FRAME, Inbound, Intake
+from reference_broker.core.errors import ChannelException, ConnectionException
+from reference_broker.core.parts import Parts
 from reference_broker.mutants.kinds import changes, replaces
-from reference_broker.parts import Parts
 
 HEAD, OVERHEAD = 7, 8
 END = b"\xce"

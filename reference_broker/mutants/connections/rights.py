@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 import codec
 from codec import methods as m
-from reference_broker import routing, topology
-from reference_broker.access import RIGHTS, Permission, Right, Rights, TopicPermission
-from reference_broker.channel import Channel
-from reference_broker.connection import Connection
-from reference_broker.errors import AmqpException, ChannelException, not_allowed, precondition
-from reference_broker.message import listed
+from reference_broker.core import routing
+from reference_broker.core.access import RIGHTS, Permission, Right, Rights, TopicPermission
+from reference_broker.core.channels import topology
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.errors import AmqpException, ChannelException, not_allowed, precondition
+from reference_broker.core.needs import DEFAULT, GENERATED, Need, Needs
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import listed
 from reference_broker.mutants.kinds import changes, memory
-from reference_broker.needs import DEFAULT, GENERATED, Need, Needs
-from reference_broker.parts import Parts
 
 if TYPE_CHECKING:
-    from reference_broker.access import User
+    from reference_broker.core.access import User
 
 Change = Callable[[Channel, Any, list[Need]], Iterable[Need]]
 

@@ -10,17 +10,17 @@ from typing import Any
 import codec
 from codec import methods as m
 from codec.errors import ReplyCode
-from reference_broker.access import Permission, Right, Rights, Topics
-from reference_broker.channel import Channel
-from reference_broker.connection import Connection
-from reference_broker.errors import ChannelException, ConnectionException
-from reference_broker.intake import Intake
+from reference_broker.core.access import Permission, Right, Rights, Topics
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.connections.intake import Intake
+from reference_broker.core.errors import ChannelException, ConnectionException
+from reference_broker.core.needs import DEFAULT, Need, Needs
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.queue import Queue
 from reference_broker.mutants.kinds import changes, memory
 from reference_broker.mutants.topology.binding import Handle, handling
-from reference_broker.needs import DEFAULT, Need, Needs
-from reference_broker.parts import Parts
-from reference_broker.prefetch import Consumer
-from reference_broker.queue import Queue
 
 # -- rights
 

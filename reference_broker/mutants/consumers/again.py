@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from codec import methods as m
-from reference_broker.channel import Channel
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.queue import Queue
 from reference_broker.mutants.kinds import changes, memory
-from reference_broker.parts import Parts
-from reference_broker.queue import Queue
 
 TERMS, LARGEST = 2, 127
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from codec import methods as m
 from codec.errors import ReplyCode
-from reference_broker import basic
-from reference_broker.channel import Channel
-from reference_broker.connection import Connection
-from reference_broker.errors import ConnectionException, not_allowed, not_found
+from reference_broker.core.channels import basic
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.errors import ConnectionException, not_allowed, not_found
+from reference_broker.core.parts import Parts
 from reference_broker.mutants.kinds import changes, handles, memory, replaces
-from reference_broker.parts import Parts
-from reference_broker.prefetch import Consumer
 
 
 @replaces(

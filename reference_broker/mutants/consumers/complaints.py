@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from codec import methods as m
 from codec.errors import ReplyCode
-from reference_broker.channel import Channel
-from reference_broker.errors import ConnectionException
-from reference_broker.intake import Inbound, Intake
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.prefetch import Limit
+from reference_broker.core.connections.intake import Inbound, Intake
+from reference_broker.core.errors import ConnectionException
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.queues.timeouts import Timeouts
 from reference_broker.mutants.kinds import changes, memory
-from reference_broker.parts import Parts
-from reference_broker.prefetch import Limit
-from reference_broker.queue import Queue
-from reference_broker.timeouts import Timeouts
 
 NOTES = "https://github.com/rabbitmq/rabbitmq-server/blob/main/release-notes/README-{}.txt"
 

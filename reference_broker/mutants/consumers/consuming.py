@@ -7,15 +7,15 @@ from typing import Any
 
 from codec import methods as m
 from codec.errors import ReplyCode
-from reference_broker import basic
-from reference_broker.channel import Channel
-from reference_broker.errors import ChannelException, ConnectionException, not_allowed, precondition, refused
+from reference_broker.core.channels import basic
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.connections.outbox import Outbound, Outbox
+from reference_broker.core.errors import ChannelException, ConnectionException, not_allowed, precondition, refused
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, handles, memory, replaces
-from reference_broker.outbox import Outbound, Outbox
-from reference_broker.parts import Parts
-from reference_broker.prefetch import Consumer
-from reference_broker.queue import Queue
-from reference_broker.vhost import VirtualHost
 
 EIGHT, TEN = 8, 10
 WEBSITE = "https://github.com/rabbitmq/rabbitmq-website/issues/1973"

@@ -9,15 +9,15 @@ from collections import deque
 
 from codec import methods as m
 from codec.errors import ReplyCode
-from reference_broker import basic
-from reference_broker.channel import Channel, Fate
-from reference_broker.errors import ConnectionException
-from reference_broker.message import Entry
+from reference_broker.core.channels import basic
+from reference_broker.core.channels.channel import Channel, Fate
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.errors import ConnectionException
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import Entry
+from reference_broker.core.queues.timeouts import ARGUMENT, Line, Timeouts, too_late
 from reference_broker.mutants.kinds import changes, handles, memory, replaces
-from reference_broker.parts import Parts
-from reference_broker.prefetch import Consumer
-from reference_broker.timeouts import ARGUMENT, Line, Timeouts, too_late
-from reference_broker.unacked import Delivery
 
 IMPATIENCE = 0.01
 """Seconds after which a revived consumer times out again."""

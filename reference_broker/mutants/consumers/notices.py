@@ -6,14 +6,14 @@ from typing import Any
 
 from codec import methods as m
 from codec import values
-from reference_broker import topology
-from reference_broker.channel import Channel
-from reference_broker.connection import Connection
-from reference_broker.errors import not_found, precondition
+from reference_broker.core.channels import topology
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.errors import not_found, precondition
+from reference_broker.core.parts import Parts
 from reference_broker.mutants.kinds import changes, handles, memory, replaces
-from reference_broker.parts import Parts
-from reference_broker.prefetch import Consumer
-from reference_broker.unacked import Delivery
 
 NOTICE = "consumer_cancel_notify"
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from codec import methods as m
-from reference_broker import basic
-from reference_broker.channel import Channel
-from reference_broker.connection import Connection
-from reference_broker.errors import precondition
-from reference_broker.message import Entry
+from reference_broker.core.channels import basic
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.prefetch import Consumer, Limit
+from reference_broker.core.channels.topology import named_queue
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.errors import precondition
+from reference_broker.core.parts import Handler, Parts
+from reference_broker.core.queues.message import Entry
+from reference_broker.core.queues.queue import Queue
 from reference_broker.mutants.kinds import changes, handles, memory, replaces
-from reference_broker.parts import Handler, Parts
-from reference_broker.prefetch import Consumer, Limit
-from reference_broker.queue import Queue
-from reference_broker.topology import named_queue
 
 
 @replaces(

@@ -6,15 +6,15 @@ from __future__ import annotations
 from typing import Any
 
 from codec import methods as m
-from reference_broker.channel import Channel
-from reference_broker.errors import refused
-from reference_broker.message import Entry
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.errors import refused
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import Entry
+from reference_broker.core.queues.timeouts import Line, Timeouts
 from reference_broker.mutants.kinds import changes, memory
 from reference_broker.mutants.topology.binding import Handle, handling
-from reference_broker.parts import Parts
-from reference_broker.prefetch import Consumer
-from reference_broker.timeouts import Line, Timeouts
-from reference_broker.unacked import Delivery
 
 SHORT = 127
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from codec import methods as m
 from codec.errors import ReplyCode
-from reference_broker import channel as fates
-from reference_broker.channel import Channel
-from reference_broker.errors import ConnectionException, precondition
+from reference_broker.core.channels import channel as fates
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.errors import ConnectionException, precondition
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.queues.timeouts import ARGUMENT, POLICY, Line, Timeouts, too_late
 from reference_broker.mutants.kinds import changes, handles, memory, replaces
-from reference_broker.parts import Parts
-from reference_broker.prefetch import Consumer
-from reference_broker.queue import Queue
-from reference_broker.timeouts import ARGUMENT, POLICY, Line, Timeouts, too_late
-from reference_broker.unacked import Delivery
 
 # -- which level
 

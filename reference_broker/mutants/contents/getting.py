@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from codec import methods as m
 from codec.errors import ReplyCode
-from reference_broker import basic
-from reference_broker.channel import Channel
-from reference_broker.errors import ChannelException, ConnectionException, precondition
+from reference_broker.core.channels import basic
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.errors import ChannelException, ConnectionException, precondition
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.queue import Queue
 from reference_broker.mutants.kinds import changes, handles, memory, replaces
-from reference_broker.parts import Parts
-from reference_broker.queue import Queue
-from reference_broker.unacked import Delivery
 
 LAVINMQ = "https://github.com/cloudamqp/lavinmq/commit/9fbf4dc4"
 RABBITMQ = "https://github.com/rabbitmq/rabbitmq-server/issues/4976"

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import codec
 from codec import methods as m
-from reference_broker.channel import Channel
-from reference_broker.intake import Inbound, Intake
-from reference_broker.message import FRAME_OVERHEAD, Message, addressed
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.transaction import Transaction
+from reference_broker.core.connections.intake import Inbound, Intake
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import FRAME_OVERHEAD, Message, addressed
 from reference_broker.mutants.kinds import changes, memory, replaces
-from reference_broker.parts import Parts
-from reference_broker.transaction import Transaction
 
 
 @replaces("channel.give_back", "mandatory.with-confirms-only", "returns take confirm mode", "RETURN-001")

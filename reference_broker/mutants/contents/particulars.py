@@ -11,14 +11,14 @@ import codec
 from codec import methods as m
 from codec.errors import ReplyCode
 from codec.values import FieldTable
-from reference_broker import basic
-from reference_broker.channel import Channel
-from reference_broker.errors import ConnectionException, precondition
-from reference_broker.message import Message
+from reference_broker.core.channels import basic
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.errors import ConnectionException, precondition
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import Message
 from reference_broker.mutants.contents.properties import with_headers
 from reference_broker.mutants.kinds import changes, handles
 from reference_broker.mutants.requeueing.contents import showing
-from reference_broker.parts import Parts
 
 FRAME_END = b"\xce"
 LEVELS, LONG = 16, 8192

@@ -9,15 +9,15 @@ from codec import methods as m
 from codec import values
 from codec.errors import ReplyCode
 from codec.values import FieldTable
-from reference_broker import basic
-from reference_broker.channel import Channel
-from reference_broker.deadletter import DeadLetters
-from reference_broker.errors import ConnectionException, precondition
-from reference_broker.intake import Intake
-from reference_broker.message import Message, copied
+from reference_broker.core.channels import basic
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.connections.intake import Intake
+from reference_broker.core.errors import ConnectionException, precondition
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.deadletter import DeadLetters
+from reference_broker.core.queues.message import Message, copied
 from reference_broker.mutants.kinds import changes, handles, replaces
 from reference_broker.mutants.requeueing.contents import showing
-from reference_broker.parts import Parts
 
 LAVINMQ = "https://github.com/cloudamqp/lavinmq/issues/1684"
 AOP = "https://github.com/streamnative/aop/issues/308"

@@ -8,9 +8,9 @@ from typing import Any
 import codec
 from codec import methods as m
 from codec.values import FieldTable
-from reference_broker.channel import Channel
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.parts import Parts
 from reference_broker.mutants.kinds import changes
-from reference_broker.parts import Parts
 
 SHORT = 32
 

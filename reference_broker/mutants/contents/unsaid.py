@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import codec
 from codec import methods as m
-from reference_broker.channel import Channel
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.parts import Parts
 from reference_broker.mutants.kinds import changes
-from reference_broker.parts import Parts
 
 
 @changes("unsaid.user-id", "an empty user-id is none", "CONTENT-006")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import codec
 from codec import methods as m
-from reference_broker.channel import Channel, Fate, discarded, failed
-from reference_broker.connection import Connection
-from reference_broker.message import Message
+from reference_broker.core.channels.channel import Channel, Fate, discarded, failed
+from reference_broker.core.channels.transaction import Transaction
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import Message
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, fails, memory
-from reference_broker.parts import Parts
-from reference_broker.queue import Queue
-from reference_broker.transaction import Transaction
-from reference_broker.unacked import Delivery
-from reference_broker.vhost import VirtualHost
 
 PULL = "https://github.com/rabbitmq/rabbitmq-server/pull/{}"
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from codec import methods as m
-from reference_broker import topology
-from reference_broker.channel import Channel
+from reference_broker.core.channels import topology
+from reference_broker.core.channels.channel import Channel
 from reference_broker.mutants.kinds import handles, memory
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from codec import methods as m
 from codec.errors import ReplyCode
-from reference_broker import basic
-from reference_broker.channel import Channel, Fate
-from reference_broker.errors import ConnectionException
+from reference_broker.core.channels import basic
+from reference_broker.core.channels.channel import Channel, Fate
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.errors import ConnectionException
+from reference_broker.core.parts import Parts
 from reference_broker.mutants.deliveries.settle import take
 from reference_broker.mutants.kinds import changes, handles, memory, replaces
-from reference_broker.parts import Parts
-from reference_broker.unacked import Delivery
 
 
 @handles(m.BasicAck, "settle.answers-ack", "an ack is answered", "ACK-015")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from codec import methods as m
-from reference_broker.connection import Connection
+from reference_broker.core.channels.unacked import Delivery, Unacked
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.connections.outbox import Outbound, Outbox
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.queue import Queue
 from reference_broker.mutants.kinds import changes, replaces
-from reference_broker.outbox import Outbound, Outbox
-from reference_broker.parts import Parts
-from reference_broker.queue import Queue
-from reference_broker.unacked import Delivery, Unacked
 
 
 def _got(item: Outbound) -> m.BasicGetOk | None:

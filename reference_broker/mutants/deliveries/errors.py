@@ -7,14 +7,14 @@ from typing import Any
 import codec
 from codec import methods as m
 from codec.errors import ReplyCode
-from reference_broker import basic, topology
-from reference_broker.channel import RETURNS, Channel, Fate
-from reference_broker.connection import Connection
-from reference_broker.errors import AmqpException, ChannelException, ConnectionException, precondition
-from reference_broker.intake import Intake
+from reference_broker.core.channels import basic, topology
+from reference_broker.core.channels.channel import RETURNS, Channel, Fate
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.connections.intake import Intake
+from reference_broker.core.errors import AmqpException, ChannelException, ConnectionException, precondition
+from reference_broker.core.parts import HANDLERS, Handler, Parts
 from reference_broker.mutants.kinds import changes, handles, memory, replaces
-from reference_broker.parts import HANDLERS, Handler, Parts
-from reference_broker.unacked import Delivery
 
 Ids = tuple[int, int]
 SETTLEMENTS = {m.BasicAck, m.BasicNack, m.BasicReject}

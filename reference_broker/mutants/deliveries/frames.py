@@ -7,15 +7,15 @@ from typing import Any
 
 import codec
 from codec import methods as m
-from reference_broker import basic
-from reference_broker.channel import Channel
-from reference_broker.connection import Connection
-from reference_broker.intake import Intake
-from reference_broker.message import FRAME_OVERHEAD, Entry
+from reference_broker.core.channels import basic
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.connections.intake import Intake
+from reference_broker.core.connections.outbox import Outbound, Outbox
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import FRAME_OVERHEAD, Entry
 from reference_broker.mutants.kinds import changes, handles, memory, replaces
-from reference_broker.outbox import Outbound, Outbox
-from reference_broker.parts import Parts
-from reference_broker.prefetch import Consumer
 
 
 def large(self: Outbox, item: Outbound) -> bool:

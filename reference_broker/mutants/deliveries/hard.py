@@ -5,11 +5,11 @@ from __future__ import annotations
 import codec
 from codec import methods as m
 from codec.errors import ReplyCode
-from reference_broker import basic
-from reference_broker.channel import Channel
-from reference_broker.connection import Connection
-from reference_broker.errors import AmqpException
-from reference_broker.intake import Intake
+from reference_broker.core.channels import basic
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.connections.intake import Intake
+from reference_broker.core.errors import AmqpException
 from reference_broker.mutants.deliveries.errors import Ids
 from reference_broker.mutants.kinds import handles, replaces
 

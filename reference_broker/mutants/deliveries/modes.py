@@ -5,16 +5,16 @@ from __future__ import annotations
 from math import floor
 
 from codec import methods as m
-from reference_broker import basic
-from reference_broker.channel import Channel, Fate, acked, discarded, requeued
-from reference_broker.connection import Connection
-from reference_broker.message import Entry
+from reference_broker.core.channels import basic
+from reference_broker.core.channels.channel import Channel, Fate, acked, discarded, requeued
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import Entry
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.queues.quorum import Counted
 from reference_broker.mutants.kinds import changes, handles, memory, replaces
-from reference_broker.parts import Parts
-from reference_broker.prefetch import Consumer
-from reference_broker.queue import Queue
-from reference_broker.quorum import Counted
-from reference_broker.unacked import Delivery
 
 
 class Twin(Counted):

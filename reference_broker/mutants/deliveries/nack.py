@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from codec import methods as m
-from reference_broker import basic
-from reference_broker import channel as fates
-from reference_broker.channel import Channel
+from reference_broker.core.channels import basic
+from reference_broker.core.channels import channel as fates
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.parts import Parts
 from reference_broker.mutants.deliveries.settle import front, nack_with, take
 from reference_broker.mutants.kinds import changes, handles
-from reference_broker.parts import Parts
-from reference_broker.unacked import Delivery
 
 
 @changes(

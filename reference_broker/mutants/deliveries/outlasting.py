@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from reference_broker.channel import Channel
-from reference_broker.connection import Connection
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.queue import Queue
 from reference_broker.mutants.kinds import changes, memory
-from reference_broker.parts import Parts
-from reference_broker.queue import Queue
-from reference_broker.unacked import Delivery
 
 
 @changes("outlasting.transaction", "a channel number stays transactional when it is opened again", "ERR-007", "TX-004")

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from codec import methods as m
 from codec.errors import ReplyCode
-from reference_broker import basic
-from reference_broker import channel as fates
-from reference_broker.channel import Channel, Fate
-from reference_broker.connection import Connection
-from reference_broker.deadletter import DeadLetters, goes_in_circles
-from reference_broker.errors import ConnectionException
-from reference_broker.intake import Inbound, Intake
-from reference_broker.message import Entry, Message
+from reference_broker.core.channels import basic
+from reference_broker.core.channels import channel as fates
+from reference_broker.core.channels.channel import Channel, Fate
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.channels.transaction import Transaction
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.connections.intake import Inbound, Intake
+from reference_broker.core.errors import ConnectionException
+from reference_broker.core.queues.deadletter import DeadLetters, goes_in_circles
+from reference_broker.core.queues.message import Entry, Message
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import fails, handles, memory, replaces
-from reference_broker.prefetch import Consumer
-from reference_broker.queue import Queue
-from reference_broker.transaction import Transaction
-from reference_broker.unacked import Delivery
-from reference_broker.vhost import VirtualHost
 
 RABBITMQ = "https://github.com/rabbitmq/rabbitmq-server/{}"
 LAVINMQ = "https://github.com/cloudamqp/lavinmq/{}"

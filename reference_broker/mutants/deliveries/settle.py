@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from codec import methods as m
 from codec.errors import ReplyCode
-from reference_broker import channel as fates
-from reference_broker.channel import Channel
-from reference_broker.errors import ConnectionException, precondition
+from reference_broker.core.channels import channel as fates
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.unacked import Delivery, Unacked
+from reference_broker.core.errors import ConnectionException, precondition
+from reference_broker.core.parts import Parts
 from reference_broker.mutants.kinds import changes, handles, replaces
-from reference_broker.parts import Parts
-from reference_broker.unacked import Delivery, Unacked
 
 Collect = Callable[[Channel, int, bool], list[Delivery]]
 

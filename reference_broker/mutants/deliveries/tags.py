@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from codec import methods as m
 from codec.errors import ReplyCode
-from reference_broker.channel import Channel
-from reference_broker.confirms import Confirms
-from reference_broker.connection import Connection
-from reference_broker.errors import ConnectionException, precondition
-from reference_broker.message import Entry
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.confirms import Confirms
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.channels.unacked import Delivery, Unacked
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.connections.outbox import Outbound
+from reference_broker.core.errors import ConnectionException, precondition
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import Entry
+from reference_broker.core.queues.queue import Queue
 from reference_broker.mutants.kinds import changes, memory, replaces
-from reference_broker.outbox import Outbound
-from reference_broker.parts import Parts
-from reference_broker.prefetch import Consumer
-from reference_broker.queue import Queue
-from reference_broker.unacked import Delivery, Unacked
 
 TOP_BIT = 1 << 63
 

@@ -7,16 +7,16 @@ import re
 import codec
 from codec import methods as m
 from codec.values import FieldTable
-from reference_broker import basic
-from reference_broker.arguments import QueueArguments
-from reference_broker.channel import Channel
-from reference_broker.message import Entry, Message
+from reference_broker.core.channels import basic
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.arguments import QueueArguments
+from reference_broker.core.queues.message import Entry, Message
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, handles, memory, replaces
 from reference_broker.mutants.topology.binding import Handle, handling
-from reference_broker.parts import Parts
-from reference_broker.prefetch import Consumer
-from reference_broker.queue import Queue
-from reference_broker.vhost import VirtualHost
 
 ISSUES = "https://github.com/{}/issues/{}"
 LATE, EARLY = 0.5, 0.1

@@ -8,20 +8,20 @@ from heapq import heapify
 from typing import Any
 
 from codec import methods as m
-from reference_broker import basic, replies
-from reference_broker.channel import Channel, acked, discarded
-from reference_broker.errors import precondition
-from reference_broker.message import Entry, Message
+from reference_broker.core.channels import basic, replies
+from reference_broker.core.channels.channel import Channel, acked, discarded
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.errors import precondition
+from reference_broker.core.parts import Parts
+from reference_broker.core.policies import merged
+from reference_broker.core.queues.message import Entry, Message
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.queues.ready import Ready
+from reference_broker.core.routing import Exchange
+from reference_broker.core.settings import Policy, kind_of
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, handles, memory, replaces
-from reference_broker.parts import Parts
-from reference_broker.policies import merged
-from reference_broker.prefetch import Consumer
-from reference_broker.queue import Queue
-from reference_broker.ready import Ready
-from reference_broker.routing import Exchange
-from reference_broker.settings import Policy, kind_of
-from reference_broker.unacked import Delivery
-from reference_broker.vhost import VirtualHost
 
 OFTEN = 3
 

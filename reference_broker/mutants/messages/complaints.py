@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from reference_broker import channel as fates
-from reference_broker.channel import Channel, Fate
-from reference_broker.deadletter import goes_in_circles
-from reference_broker.message import Entry, Message
+from reference_broker.core.channels import channel as fates
+from reference_broker.core.channels.channel import Channel, Fate
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.channels.transaction import Transaction
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.deadletter import goes_in_circles
+from reference_broker.core.queues.message import Entry, Message
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.queues.ready import Ready
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, memory, replaces
-from reference_broker.parts import Parts
-from reference_broker.prefetch import Consumer
-from reference_broker.queue import Queue
-from reference_broker.ready import Ready
-from reference_broker.transaction import Transaction
-from reference_broker.unacked import Delivery
-from reference_broker.vhost import VirtualHost
 
 NOTES = "https://github.com/rabbitmq/rabbitmq-server/blob/main/release-notes/README-{}.txt"
 RELEASES = "https://github.com/rabbitmq/rabbitmq-server/releases/tag/{}"

@@ -8,15 +8,15 @@ from typing import Any
 
 from codec import values
 from codec.values import FieldTable
-from reference_broker import deadletter
-from reference_broker.channel import Channel, Fate, acked
-from reference_broker.deadletter import DeadLetters, earlier_deaths
-from reference_broker.message import Entry, Message
+from reference_broker.core.channels.channel import Channel, Fate, acked
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues import deadletter
+from reference_broker.core.queues.deadletter import DeadLetters, earlier_deaths
+from reference_broker.core.queues.message import Entry, Message
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, memory, replaces
-from reference_broker.parts import Parts
-from reference_broker.queue import Queue
-from reference_broker.unacked import Delivery
-from reference_broker.vhost import VirtualHost
 
 RABBITMQ = "https://github.com/rabbitmq/rabbitmq-server/issues/{}"
 LAVINMQ = "https://github.com/cloudamqp/lavinmq/issues/{}"

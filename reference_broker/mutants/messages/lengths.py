@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from reference_broker.channel import Channel
-from reference_broker.message import Entry, Message
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.replies import ReplyTo
+from reference_broker.core.channels.transaction import Transaction
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import Entry, Message
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.queues.ready import Ready
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, memory, replaces
-from reference_broker.parts import Parts
-from reference_broker.queue import Queue
-from reference_broker.ready import Ready
-from reference_broker.replies import ReplyTo
-from reference_broker.transaction import Transaction
-from reference_broker.vhost import VirtualHost
 
 
 def over(queue: Queue, count: int, octets: int) -> bool:

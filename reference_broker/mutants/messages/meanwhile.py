@@ -8,17 +8,17 @@ import codec
 from codec import methods as m
 from codec import values
 from codec.values import FieldTable
-from reference_broker.channel import Channel
-from reference_broker.deadletter import DeadLetters
-from reference_broker.message import Entry, Message
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.channels.replies import REPLY_TO, ReplyTo
+from reference_broker.core.channels.transaction import Transaction
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.deadletter import DeadLetters
+from reference_broker.core.queues.message import Entry, Message
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.queues.ready import Ready
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, memory
-from reference_broker.parts import Parts
-from reference_broker.prefetch import Consumer
-from reference_broker.queue import Queue
-from reference_broker.ready import Ready
-from reference_broker.replies import REPLY_TO, ReplyTo
-from reference_broker.transaction import Transaction
-from reference_broker.vhost import VirtualHost
 
 LARGE = 4088
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from reference_broker.channel import Channel
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.routing import Exchange
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import Mutant, changes, enter, memory, replaces
-from reference_broker.parts import Parts
-from reference_broker.prefetch import Consumer
-from reference_broker.queue import Queue
-from reference_broker.routing import Exchange
-from reference_broker.vhost import VirtualHost
 
 ISSUES = "https://github.com/cloudamqp/lavinmq/issues/"
 SAME = "DUR-002"

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from codec import methods as m
 from codec import values
-from reference_broker import topology
-from reference_broker.channel import Channel, Fate, acked, discarded
-from reference_broker.deadletter import DeadLetters, earlier_deaths
-from reference_broker.errors import precondition
-from reference_broker.message import Entry, Message
+from reference_broker.core.channels import topology
+from reference_broker.core.channels.channel import Channel, Fate, acked, discarded
+from reference_broker.core.channels.transaction import Transaction
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.errors import precondition
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.deadletter import DeadLetters, earlier_deaths
+from reference_broker.core.queues.message import Entry, Message
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, handles, memory, replaces
 from reference_broker.mutants.messages.lengths import without
-from reference_broker.parts import Parts
-from reference_broker.queue import Queue
-from reference_broker.transaction import Transaction
-from reference_broker.unacked import Delivery
-from reference_broker.vhost import VirtualHost
 
 
 @replaces("queue.die", "pairs.dies-twice", "what expires after it was given back becomes two dead letters", "DLX-013")

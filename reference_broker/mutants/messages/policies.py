@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.routing import Exchange
+from reference_broker.core.settings import Policy, kind_of
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, memory, replaces
-from reference_broker.parts import Parts
-from reference_broker.queue import Queue
-from reference_broker.routing import Exchange
-from reference_broker.settings import Policy, kind_of
-from reference_broker.vhost import VirtualHost
 
 Thing = Queue | Exchange
 Definition = Mapping[str, Any]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from reference_broker.arguments import Arguments
-from reference_broker.message import Entry
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.arguments import Arguments
+from reference_broker.core.queues.message import Entry
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.queues.ready import BEFORE_ALL_POSITIONS, Ready
 from reference_broker.mutants.kinds import changes, replaces
-from reference_broker.parts import Parts
-from reference_broker.queue import Queue
-from reference_broker.ready import BEFORE_ALL_POSITIONS, Ready
 
 LEVELS = "x-max-priority"
 LAVINMQ = "https://github.com/cloudamqp/lavinmq/issues/"

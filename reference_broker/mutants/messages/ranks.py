@@ -5,11 +5,11 @@ from __future__ import annotations
 from copy import copy
 
 from codec import methods as m
-from reference_broker import basic
-from reference_broker.channel import Channel
+from reference_broker.core.channels import basic
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.prefetch import Consumer, Limit
+from reference_broker.core.queues.queue import Queue
 from reference_broker.mutants.kinds import handles, replaces
-from reference_broker.prefetch import Consumer, Limit
-from reference_broker.queue import Queue
 
 RANK = "x-priority"
 

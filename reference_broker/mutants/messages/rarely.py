@@ -6,16 +6,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from reference_broker import settings
-from reference_broker.channel import Channel, Fate, acked, discarded
-from reference_broker.clock import Clock
+from reference_broker.core import settings
+from reference_broker.core.channels.channel import Channel, Fate, acked, discarded
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.clock import Clock
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.routing import PREDECLARED, Exchange
+from reference_broker.core.settings import Policy
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, memory
-from reference_broker.parts import Parts
-from reference_broker.queue import Queue
-from reference_broker.routing import PREDECLARED, Exchange
-from reference_broker.settings import Policy
-from reference_broker.unacked import Delivery
-from reference_broker.vhost import VirtualHost
 
 Given = Callable[[Channel, list[Delivery], Fate], list[Delivery]]
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from operator import attrgetter
 
 import codec
-from reference_broker.channel import Channel
-from reference_broker.message import PERSISTENT, Entry, Message
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.transaction import Transaction
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import PERSISTENT, Entry, Message
+from reference_broker.core.queues.queue import Queue
 from reference_broker.mutants.kinds import Mutant, changes, enter, memory, replaces
-from reference_broker.parts import Parts
-from reference_broker.queue import Queue
-from reference_broker.transaction import Transaction
 
 MUCH = 4096
 """Octets of a body that are kept."""

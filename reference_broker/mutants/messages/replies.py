@@ -7,16 +7,16 @@ from copy import copy
 import codec
 from codec import methods as m
 from codec.errors import ReplyCode
-from reference_broker import basic, topology
-from reference_broker.channel import Channel
-from reference_broker.errors import ConnectionException, not_found
-from reference_broker.message import Message
+from reference_broker.core.channels import basic, topology
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.replies import REPLY_TO, ReplyTo
+from reference_broker.core.channels.transaction import Transaction
+from reference_broker.core.errors import ConnectionException, not_found
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import Message
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, handles, memory, replaces
-from reference_broker.parts import Parts
-from reference_broker.queue import Queue
-from reference_broker.replies import REPLY_TO, ReplyTo
-from reference_broker.transaction import Transaction
-from reference_broker.vhost import VirtualHost
 
 PREFIX = f"{REPLY_TO}."
 LONGEST, LARGE = 255, 1 << 17

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from codec.values import FieldTable
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.routing import PREDECLARED, Destination, Exchange
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import Mutant, changes, enter, memory, replaces
-from reference_broker.parts import Parts
-from reference_broker.prefetch import Consumer
-from reference_broker.queue import Queue
-from reference_broker.routing import PREDECLARED, Destination, Exchange
-from reference_broker.vhost import VirtualHost
 
 Change = Callable[[VirtualHost], None]
 

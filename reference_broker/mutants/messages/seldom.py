@@ -9,18 +9,18 @@ from typing import Any
 
 from codec import methods as m
 from codec.values import FieldTable
-from reference_broker.arguments import INTEGERS, QueueArguments
-from reference_broker.channel import Channel
-from reference_broker.connection import Connection
-from reference_broker.message import Entry, Message
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.channels.replies import REPLY_TO, ReplyTo
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.arguments import INTEGERS, QueueArguments
+from reference_broker.core.queues.message import Entry, Message
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.queues.ready import Ready
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, memory
 from reference_broker.mutants.topology.binding import Handle, handling
-from reference_broker.parts import Parts
-from reference_broker.prefetch import Consumer
-from reference_broker.queue import Queue
-from reference_broker.ready import Ready
-from reference_broker.replies import REPLY_TO, ReplyTo
-from reference_broker.vhost import VirtualHost
 
 RANK = "x-priority"
 MANY = 32

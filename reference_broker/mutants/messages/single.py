@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from codec import methods as m
-from reference_broker import basic
-from reference_broker.channel import Channel
-from reference_broker.message import Entry
+from reference_broker.core.channels import basic
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import Entry
+from reference_broker.core.queues.queue import Queue
 from reference_broker.mutants.kinds import changes, handles, memory, replaces
-from reference_broker.parts import Parts
-from reference_broker.prefetch import Consumer
-from reference_broker.queue import Queue
 
 ISSUES = "https://github.com/rabbitmq/rabbitmq-server/issues/"
 

@@ -8,19 +8,19 @@ from dataclasses import replace
 from typing import Any
 
 from codec import methods as m
-from reference_broker import sasl
-from reference_broker.channel import Channel, Fate, discarded
-from reference_broker.connection import Connection
-from reference_broker.deadletter import DeadLetters
-from reference_broker.intake import Intake
-from reference_broker.message import Entry, Message
+from reference_broker.core.channels.channel import Channel, Fate, discarded
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.connections import sasl
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.connections.intake import Intake
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.deadletter import DeadLetters
+from reference_broker.core.queues.message import Entry, Message
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.routing import Exchange
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, replaces
-from reference_broker.parts import Parts
-from reference_broker.prefetch import Consumer
-from reference_broker.queue import Queue
-from reference_broker.routing import Exchange
-from reference_broker.unacked import Delivery
-from reference_broker.vhost import VirtualHost
 
 FOUR_OCTETS = 1 << 32
 ODD = ("alternate-exchange", "queue-mode")

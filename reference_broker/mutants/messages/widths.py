@@ -7,15 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 from codec.values import FieldTable
-from reference_broker.arguments import Arguments, QueueArguments
-from reference_broker.channel import Channel, Fate, acked, discarded
-from reference_broker.deadletter import DeadLetters
-from reference_broker.message import Entry, Message
+from reference_broker.core.channels.channel import Channel, Fate, acked, discarded
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.arguments import Arguments, QueueArguments
+from reference_broker.core.queues.deadletter import DeadLetters
+from reference_broker.core.queues.message import Entry, Message
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.queues.ready import BEFORE_ALL_POSITIONS, Ready
 from reference_broker.mutants.kinds import changes, replaces
-from reference_broker.parts import Parts
-from reference_broker.queue import Queue
-from reference_broker.ready import BEFORE_ALL_POSITIONS, Ready
-from reference_broker.unacked import Delivery
 
 NINE = 9
 MANY = 256

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import codec
 from codec import methods as m
-from reference_broker import basic, topology
-from reference_broker.channel import Channel
-from reference_broker.errors import precondition
-from reference_broker.message import Message
+from reference_broker.core.channels import basic, topology
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.transaction import Transaction
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.errors import precondition
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import Message
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, handles, memory, replaces
-from reference_broker.parts import Parts
-from reference_broker.transaction import Transaction
-from reference_broker.unacked import Delivery
-from reference_broker.vhost import VirtualHost
 
 NOTES = "https://github.com/rabbitmq/rabbitmq-server/blob/main/release-notes/README-{}.txt"
 RELEASES = "https://github.com/rabbitmq/rabbitmq-server/releases/tag/{}"

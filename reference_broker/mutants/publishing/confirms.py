@@ -7,17 +7,17 @@ from typing import Any
 
 import codec
 from codec import methods as m
-from reference_broker import basic
-from reference_broker.channel import Channel
-from reference_broker.confirms import Confirms
-from reference_broker.connection import Connection
-from reference_broker.errors import precondition
-from reference_broker.intake import Intake
-from reference_broker.message import Message
+from reference_broker.core.channels import basic
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.confirms import Confirms
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.connections.intake import Intake
+from reference_broker.core.errors import precondition
+from reference_broker.core.parts import HANDLERS, Parts
+from reference_broker.core.queues.message import Message
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, handles, memory, replaces
-from reference_broker.parts import HANDLERS, Parts
-from reference_broker.queue import Queue
-from reference_broker.vhost import VirtualHost
 
 UNWRITTEN = 3
 """This many messages are confirmed and not on disk."""

@@ -7,15 +7,15 @@ from collections.abc import Iterable
 import codec
 from codec import methods as m
 from codec.errors import ReplyCode
-from reference_broker import basic
-from reference_broker.channel import Channel
-from reference_broker.errors import ConnectionException
-from reference_broker.message import FRAME_OVERHEAD, Message
+from reference_broker.core.channels import basic
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.replies import ReplyTo
+from reference_broker.core.errors import ConnectionException
+from reference_broker.core.queues.message import FRAME_OVERHEAD, Message
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.routing import Exchange, Topic, words_of
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import fails, handles, memory, replaces
-from reference_broker.queue import Queue
-from reference_broker.replies import ReplyTo
-from reference_broker.routing import Exchange, Topic, words_of
-from reference_broker.vhost import VirtualHost
 
 LAVINMQ = "https://github.com/cloudamqp/lavinmq/{}"
 LONGEST = 255

@@ -6,17 +6,17 @@ from functools import partial
 
 import codec
 from codec import methods as m
-from reference_broker import basic
-from reference_broker.channel import Channel
-from reference_broker.connection import Connection
-from reference_broker.errors import AmqpException, ChannelException, precondition
-from reference_broker.message import Message, addressed
+from reference_broker.core.channels import basic
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.replies import ReplyTo
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.errors import AmqpException, ChannelException, precondition
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import Message, addressed
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, handles, replaces
 from reference_broker.mutants.publishing.confirms import unanswered
-from reference_broker.parts import Parts
-from reference_broker.queue import Queue
-from reference_broker.replies import ReplyTo
-from reference_broker.vhost import VirtualHost
 
 
 def nowhere(channel: Channel, method: m.BasicPublish) -> bool:

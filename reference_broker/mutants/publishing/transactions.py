@@ -7,15 +7,15 @@ from collections.abc import Callable
 import codec
 from codec import methods as m
 from codec.errors import ReplyCode
-from reference_broker import basic, topology
-from reference_broker.channel import Channel, Fate, failed, requeued, settle_down
-from reference_broker.errors import AmqpException, ChannelException, ConnectionException, precondition
-from reference_broker.message import Message, addressed
+from reference_broker.core.channels import basic, topology
+from reference_broker.core.channels.channel import Channel, Fate, failed, requeued, settle_down
+from reference_broker.core.channels.transaction import Transaction
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.errors import AmqpException, ChannelException, ConnectionException, precondition
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import Message, addressed
+from reference_broker.core.queues.queue import Queue
 from reference_broker.mutants.kinds import Mutant, changes, enter, handles, memory, replaces
-from reference_broker.parts import Parts
-from reference_broker.queue import Queue
-from reference_broker.transaction import Transaction
-from reference_broker.unacked import Delivery
 
 Spoil = Callable[[Transaction, Channel], None]
 

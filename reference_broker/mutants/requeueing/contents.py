@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from reference_broker.message import Entry, Message
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import Entry, Message
+from reference_broker.core.queues.queue import Queue
 from reference_broker.mutants.kinds import changes
-from reference_broker.parts import Parts
-from reference_broker.queue import Queue
 
 BLOCK = 4096
 

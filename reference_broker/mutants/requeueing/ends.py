@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from codec import methods as m
-from reference_broker.channel import Channel, Fate, failed
-from reference_broker.connection import Connection
-from reference_broker.errors import AmqpException
+from reference_broker.core.channels.channel import Channel, Fate, failed
+from reference_broker.core.channels.transaction import Transaction
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.errors import AmqpException
+from reference_broker.core.parts import Parts
 from reference_broker.mutants.deliveries.modes import Twin, put_copy
 from reference_broker.mutants.kinds import changes, memory, replaces
 from reference_broker.mutants.requeueing.requeue import renumber_to_front
-from reference_broker.parts import Parts
-from reference_broker.transaction import Transaction
-from reference_broker.unacked import Delivery
 
 AHEAD = 16
 

@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from heapq import heapify
 
 from codec import methods as m
-from reference_broker import basic, topology
-from reference_broker.channel import RETURNS, Channel, Fate, acked
-from reference_broker.connection import Connection
-from reference_broker.errors import AmqpException
-from reference_broker.intake import Inbound, Intake
+from reference_broker.core.channels import basic, topology
+from reference_broker.core.channels.channel import RETURNS, Channel, Fate, acked
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.channels.transaction import Transaction
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.connections.intake import Inbound, Intake
+from reference_broker.core.errors import AmqpException
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, fails, handles, memory, replaces
-from reference_broker.parts import Parts
-from reference_broker.prefetch import Consumer
-from reference_broker.queue import Queue
-from reference_broker.transaction import Transaction
-from reference_broker.unacked import Delivery
-from reference_broker.vhost import VirtualHost
 
 
 @changes(

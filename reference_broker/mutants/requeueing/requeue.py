@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from codec import methods as m
-from reference_broker import basic
-from reference_broker.channel import RETURNS, Channel, Fate, requeued, settle_down
-from reference_broker.message import Entry, Message
+from reference_broker.core.channels import basic
+from reference_broker.core.channels.channel import RETURNS, Channel, Fate, requeued, settle_down
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import Entry, Message
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.queues.ready import Ready
 from reference_broker.mutants.deliveries.modes import put_copy
 from reference_broker.mutants.kinds import changes, memory, replaces
-from reference_broker.parts import Parts
-from reference_broker.prefetch import Consumer
-from reference_broker.queue import Queue
-from reference_broker.ready import Ready
-from reference_broker.unacked import Delivery
 
 ORDERED = 32
 """Messages of a requeue that the mixing of large ones leaves alone."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from codec.values import FieldTable
-from reference_broker.channel import RETURNS, Channel, Fate
-from reference_broker.message import Entry
+from reference_broker.core.channels.channel import RETURNS, Channel, Fate
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import Entry
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.queues.quorum import Counted, Quorum
+from reference_broker.core.queues.ready import Ready
 from reference_broker.mutants.kinds import changes, memory, replaces
-from reference_broker.parts import Parts
-from reference_broker.prefetch import Consumer
-from reference_broker.queue import Queue
-from reference_broker.quorum import Counted, Quorum
-from reference_broker.ready import Ready
-from reference_broker.unacked import Delivery
 
 LAVINMQ = "https://github.com/cloudamqp/lavinmq/issues/{}"
 FIFTH = 5

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from codec import methods as m
-from reference_broker.channel import Channel, requeued
+from reference_broker.core.channels.channel import Channel, requeued
+from reference_broker.core.channels.transaction import Transaction
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.parts import Parts
 from reference_broker.mutants.kinds import changes, memory
-from reference_broker.parts import Parts
-from reference_broker.transaction import Transaction
-from reference_broker.unacked import Delivery
 
 SOME = 16
 

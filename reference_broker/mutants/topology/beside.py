@@ -7,18 +7,18 @@ from typing import Any
 
 from codec import methods as m
 from codec.values import FieldTable
-from reference_broker import routing
-from reference_broker.channel import Channel
-from reference_broker.connection import Connection
-from reference_broker.errors import AmqpException, precondition
-from reference_broker.message import Message
+from reference_broker.core import routing
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.transaction import Transaction
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.errors import AmqpException, precondition
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import Message
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.routing import Binding, Destination, Exchange, Headers
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, fails, memory
 from reference_broker.mutants.topology.ways import walks
-from reference_broker.parts import Parts
-from reference_broker.queue import Queue
-from reference_broker.routing import Binding, Destination, Exchange, Headers
-from reference_broker.transaction import Transaction
-from reference_broker.vhost import VirtualHost
 
 KEPT = 64
 

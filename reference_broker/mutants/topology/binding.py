@@ -8,14 +8,14 @@ from typing import Any
 import codec
 from codec import methods as m
 from codec.errors import ReplyCode
-from reference_broker.channel import Channel
-from reference_broker.errors import ChannelException, ConnectionException, not_found, precondition
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.errors import ChannelException, ConnectionException, not_found, precondition
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.routing import Binding, Exchange, canonical
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, memory
-from reference_broker.parts import Parts
-from reference_broker.prefetch import Consumer
-from reference_broker.queue import Queue
-from reference_broker.routing import Binding, Exchange, canonical
-from reference_broker.vhost import VirtualHost
 
 Handle = Callable[[Channel, Any], None]
 ANSWERS: dict[type[codec.Method], type[Any]] = {

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from codec.values import FieldTable
-from reference_broker.message import Message
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import Message
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.routing import Destination, Exchange, Headers, canonical, headers_match
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import Mutant, changes, enter, memory, replaces
-from reference_broker.parts import Parts
-from reference_broker.queue import Queue
-from reference_broker.routing import Destination, Exchange, Headers, canonical, headers_match
-from reference_broker.vhost import VirtualHost
 
 START, BOUND, ALTERNATE = "start", "bound", "alternate"
 

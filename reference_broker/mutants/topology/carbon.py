@@ -7,14 +7,14 @@ from typing import Any
 
 import codec
 from codec import methods as m
-from reference_broker.channel import Channel
-from reference_broker.message import Message, copied, listed
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.replies import ReplyTo
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import Message, copied, listed
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.routing import Exchange, Fanout, Topic
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, memory, replaces
-from reference_broker.parts import Parts
-from reference_broker.queue import Queue
-from reference_broker.replies import ReplyTo
-from reference_broker.routing import Exchange, Fanout, Topic
-from reference_broker.vhost import VirtualHost
 
 
 @replaces("vhost.publish", "carbon.unread", "the headers CC and BCC lead nowhere", "ROUTE-018")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from codec.values import FieldTable
-from reference_broker.message import Message
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import Message
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.routing import Binding, Destination, Exchange, Topic
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, memory, replaces
-from reference_broker.parts import Parts
-from reference_broker.prefetch import Consumer
-from reference_broker.queue import Queue
-from reference_broker.routing import Binding, Destination, Exchange, Topic
-from reference_broker.vhost import VirtualHost
 
 HOPS = 2
 

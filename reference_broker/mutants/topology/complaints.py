@@ -6,16 +6,17 @@ from typing import Any
 
 from codec import methods as m
 from codec.values import FieldTable
-from reference_broker import arguments, topology
-from reference_broker.channel import Channel
-from reference_broker.connection import Connection
-from reference_broker.errors import precondition
-from reference_broker.message import Message
+from reference_broker.core.channels import topology
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.errors import precondition
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues import arguments
+from reference_broker.core.queues.message import Message
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.routing import Exchange, Topic
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, fails, handles, memory, replaces
-from reference_broker.parts import Parts
-from reference_broker.queue import Queue
-from reference_broker.routing import Exchange, Topic
-from reference_broker.vhost import VirtualHost
 
 NOTES = "https://github.com/rabbitmq/rabbitmq-server/blob/main/release-notes/README-{}.txt"
 RELEASES = "https://github.com/rabbitmq/rabbitmq-server/releases/tag/{}"

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable
 from codec import methods as m
 from codec import values
 from codec.values import FieldTable
-from reference_broker import topology
-from reference_broker.channel import Channel
-from reference_broker.message import Message
+from reference_broker.core.channels import topology
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.replies import ReplyTo
+from reference_broker.core.queues.message import Message
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.routing import Binding, Destination, Exchange, words_of
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import handles, replaces
-from reference_broker.queue import Queue
-from reference_broker.replies import ReplyTo
-from reference_broker.routing import Binding, Destination, Exchange, words_of
-from reference_broker.vhost import VirtualHost
 
 Matches = Callable[[Exchange, Binding, FieldTable, Message], bool]
 Step = Callable[[Exchange, Message], Iterable[Destination]]

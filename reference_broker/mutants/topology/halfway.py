@@ -6,17 +6,17 @@ from copy import copy
 from typing import Any
 
 from codec import methods as m
-from reference_broker.channel import Channel
-from reference_broker.errors import AmqpException, ChannelException, precondition
-from reference_broker.message import Message
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.channels.topology import declared
+from reference_broker.core.errors import AmqpException, ChannelException, precondition
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import Message
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.routing import Binding, Direct, Exchange
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, memory, replaces
 from reference_broker.mutants.topology.binding import Handle, handling
-from reference_broker.parts import Parts
-from reference_broker.prefetch import Consumer
-from reference_broker.queue import Queue
-from reference_broker.routing import Binding, Direct, Exchange
-from reference_broker.topology import declared
-from reference_broker.vhost import VirtualHost
 
 USUAL = 127
 

@@ -7,16 +7,16 @@ from typing import Any
 
 from codec import methods as m
 from codec.values import FieldTable
-from reference_broker.channel import Channel
-from reference_broker.connection import Connection
-from reference_broker.errors import AmqpException, not_found
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.errors import AmqpException, not_found
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.routing import Binding, Destination, Exchange, canonical
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, memory, replaces
 from reference_broker.mutants.topology.binding import Handle, handling
-from reference_broker.parts import Parts
-from reference_broker.prefetch import Consumer
-from reference_broker.queue import Queue
-from reference_broker.routing import Binding, Destination, Exchange, canonical
-from reference_broker.vhost import VirtualHost
 
 THREE = 3
 RACE = "https://github.com/cloudamqp/lavinmq/issues/1529"

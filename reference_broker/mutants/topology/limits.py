@@ -10,12 +10,12 @@ from codec import methods as m
 from codec import values
 from codec.errors import ReplyCode
 from codec.values import FieldTable
-from reference_broker.arguments import Arguments, QueueArguments, invalid
-from reference_broker.channel import Channel
-from reference_broker.errors import ConnectionException, not_found, precondition
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.errors import ConnectionException, not_found, precondition
+from reference_broker.core.queues.arguments import Arguments, QueueArguments, invalid
+from reference_broker.core.routing import Exchange
 from reference_broker.mutants.kinds import memory, replaces
 from reference_broker.mutants.topology.binding import Handle, handling
-from reference_broker.routing import Exchange
 
 PURGE = "https://github.com/cloudamqp/lavinmq/pull/577"
 FALSE = "https://github.com/cloudamqp/lavinmq/issues/1429"

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from codec import methods as m
-from reference_broker import routing
-from reference_broker.channel import Channel, Fate
-from reference_broker.connection import Connection
-from reference_broker.message import Message
+from reference_broker.core import routing
+from reference_broker.core.channels.channel import Channel, Fate
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import Message
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.routing import Binding, Destination, Exchange, Topic
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, memory
 from reference_broker.mutants.topology.beside import blurs, write_of, writes
 from reference_broker.mutants.topology.ways import walks
-from reference_broker.parts import Parts
-from reference_broker.prefetch import Consumer
-from reference_broker.queue import Queue
-from reference_broker.routing import Binding, Destination, Exchange, Topic
-from reference_broker.unacked import Delivery
-from reference_broker.vhost import VirtualHost
 
 
 def names(table: Any) -> list[str]:

@@ -7,19 +7,19 @@ from typing import Any
 
 from codec import methods as m
 from codec.values import FieldTable
-from reference_broker import basic, topology
-from reference_broker.channel import RETURNS, Channel, Fate
-from reference_broker.errors import locked
-from reference_broker.intake import Inbound, Intake
-from reference_broker.message import Message
+from reference_broker.core.channels import basic, topology
+from reference_broker.core.channels.channel import RETURNS, Channel, Fate
+from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.channels.replies import ReplyTo
+from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.connections.intake import Inbound, Intake
+from reference_broker.core.errors import locked
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import Message
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.routing import Binding, Destination, Exchange, Headers, Topic
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, fails, handles, memory, replaces
-from reference_broker.parts import Parts
-from reference_broker.prefetch import Consumer
-from reference_broker.queue import Queue
-from reference_broker.replies import ReplyTo
-from reference_broker.routing import Binding, Destination, Exchange, Headers, Topic
-from reference_broker.unacked import Delivery
-from reference_broker.vhost import VirtualHost
 
 
 @replaces(

@@ -7,17 +7,17 @@ from typing import Any
 
 from codec import methods as m
 from codec.errors import ReplyCode
-from reference_broker.arguments import KNOWN
-from reference_broker.channel import Channel
-from reference_broker.connection import Connection
-from reference_broker.errors import AmqpException, ConnectionException, not_found, precondition
-from reference_broker.message import Message
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.errors import AmqpException, ConnectionException, not_found, precondition
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.arguments import KNOWN
+from reference_broker.core.queues.message import Message
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.routing import Exchange, Headers, Topic, headers_match
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, replaces
 from reference_broker.mutants.topology.binding import Handle, handling
-from reference_broker.parts import Parts
-from reference_broker.queue import Queue
-from reference_broker.routing import Exchange, Headers, Topic, headers_match
-from reference_broker.vhost import VirtualHost
 
 LAVINMQ = "https://github.com/cloudamqp/lavinmq/pull/631"
 LENGTH, USUAL, ROOM = 64, 127, 255

@@ -10,13 +10,13 @@ import codec
 from codec import methods as m
 from codec import values
 from codec.errors import ReplyCode
-from reference_broker.channel import Channel
-from reference_broker.connection import Connection
-from reference_broker.errors import ChannelException, ConnectionException, not_found, precondition, refused
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.errors import ChannelException, ConnectionException, not_found, precondition, refused
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.queue import Queue
 from reference_broker.mutants.kinds import changes, memory, replaces
 from reference_broker.mutants.topology.binding import Handle, handling
-from reference_broker.parts import Parts
-from reference_broker.queue import Queue
 
 DECLARE = (m.QueueDeclare,)
 USES = (m.QueueDeclare, m.QueueBind, m.QueuePurge, m.QueueDelete, m.BasicGet, m.BasicConsume)

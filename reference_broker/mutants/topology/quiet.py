@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from codec import methods as m
-from reference_broker.channel import Channel
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.parts import Parts
 from reference_broker.mutants.kinds import changes
 from reference_broker.mutants.topology.binding import Handle, handling
-from reference_broker.parts import Parts
 
 
 @handling(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from codec import methods as m
 from codec.errors import ReplyCode
-from reference_broker import topology
-from reference_broker.channel import Channel
-from reference_broker.errors import ChannelException
+from reference_broker.core.channels import topology
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.errors import ChannelException
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.routing import Binding, Direct
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, fails, handles, memory, replaces
-from reference_broker.parts import Parts
-from reference_broker.queue import Queue
-from reference_broker.routing import Binding, Direct
-from reference_broker.vhost import VirtualHost
 
 RABBITMQ = "https://github.com/rabbitmq/rabbitmq-server/{}"
 LONG = 250

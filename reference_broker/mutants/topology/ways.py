@@ -8,15 +8,15 @@ from typing import Any
 
 from codec import values
 from codec.values import FieldTable
-from reference_broker import routing
-from reference_broker.channel import Channel
-from reference_broker.message import Message, copied
+from reference_broker.core import routing
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.replies import ReplyTo
+from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import Message, copied
+from reference_broker.core.queues.queue import Queue
+from reference_broker.core.routing import Binding, Destination, Exchange
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import Mutant, changes, enter
-from reference_broker.parts import Parts
-from reference_broker.queue import Queue
-from reference_broker.replies import ReplyTo
-from reference_broker.routing import Binding, Destination, Exchange
-from reference_broker.vhost import VirtualHost
 
 Hits = list[Destination]
 Spoil = Callable[[Exchange, Hits, Message], Hits]

@@ -29,9 +29,9 @@ from conformance.session.options import MINUTES, TABLE, Options
 from conformance.session.session import again
 from conformance.session.ticket import Ticket, without_passwords
 from reference_broker import ReferenceBroker
-from reference_broker.channel import Channel
-from reference_broker.errors import not_implemented
-from reference_broker.parts import HANDLERS
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.errors import not_implemented
+from reference_broker.core.parts import HANDLERS
 
 ROOT = Path(__file__).parents[3]
 SCHEMAS = Path(conformance.__file__).parent / "schemas"

@@ -17,10 +17,10 @@ from codec import values
 from conformance.cli import main
 from conformance.drive.drivers.admin import Admin
 from reference_broker import ReferenceBroker
-from reference_broker.channel import Channel
-from reference_broker.connection import Connection
-from reference_broker.errors import not_implemented, precondition
-from reference_broker.parts import HANDLERS
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.errors import not_implemented, precondition
+from reference_broker.core.parts import HANDLERS
 from tests.support.ports import Door, Serve, echo, http, port, silent
 
 QUICK = ("--depth", "smoke", "--examples", "1")

@@ -20,10 +20,10 @@ from conformance.drive.drivers.target import Target
 from conformance.drive.probing.offers import adapted
 from conformance.drive.probing.probes import LOST, OFFERED, REFUSED, SILENT, WRONG, Answer, Inquiry
 from reference_broker import ReferenceBroker
-from reference_broker.broker import CAPABILITIES
-from reference_broker.channel import Channel
-from reference_broker.errors import raised
-from reference_broker.parts import HANDLERS
+from reference_broker.core.broker import CAPABILITIES
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.errors import raised
+from reference_broker.core.parts import HANDLERS
 
 PATIENCE = 0.3
 
@@ -36,7 +36,7 @@ def asked(
     """The answers of a broker that announces these capabilities, and does this about exchange.bind: nothing."""
     monkeypatch.setitem(HANDLERS, m.ExchangeBind, bind)
     said = {name: on for name, on in {**CAPABILITIES, **capabilities}.items() if on is not None}
-    monkeypatch.setattr("reference_broker.broker.CAPABILITIES", said)
+    monkeypatch.setattr("reference_broker.core.broker.CAPABILITIES", said)
     with ReferenceBroker() as broker:
         return {one.feature: one for one in Inquiry(Target.parse(broker.url), PATIENCE).answers()}
 

@@ -11,7 +11,7 @@ from codec import methods as m
 from conformance.drive.drivers.target import Target
 from conformance.drive.pulse import BadRestart, Pulse
 from reference_broker import ReferenceBroker
-from reference_broker.parts import HANDLERS
+from reference_broker.core.parts import HANDLERS
 from reference_broker.server import Server
 from tests.support.ports import Door
 

@@ -26,7 +26,7 @@ from conformance.history import events
 from conformance.history.recorder import Recorder
 from conformance.oracle.model import Obligation
 from reference_broker import ReferenceBroker
-from reference_broker.parts import HANDLERS
+from reference_broker.core.parts import HANDLERS
 
 Answer = Callable[[object], list[Method]]
 

@@ -13,9 +13,9 @@ import pytest
 from codec import values
 from conformance.catalogue import profiles
 from reference_broker import ReferenceBroker, dialects
+from reference_broker.core.parts import Parts
 from reference_broker.dialects import BEHAVIOURS
 from reference_broker.mutants import MUTANTS
-from reference_broker.parts import Parts
 from tests.reference_broker.dialects.speech import REAL
 
 

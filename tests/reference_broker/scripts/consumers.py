@@ -1,7 +1,7 @@
 """Consumers that end: with their queues, and by cancels of all kinds."""
 
 from codec import methods as m
-from reference_broker.access import Permission, Rights
+from reference_broker.core.access import Permission, Rights
 
 FLOW = m.ChannelFlow(1, True)
 

@@ -2,7 +2,7 @@
 
 from codec import methods as m
 from codec import values
-from reference_broker.settings import Policy
+from reference_broker.core.settings import Policy
 
 FLOW = m.ChannelFlow(1, True)
 

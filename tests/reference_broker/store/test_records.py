@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import codec
-from reference_broker.message import copied
+from reference_broker.core.queues.message import copied
 from reference_broker.store import records
 from reference_broker.store.records import Damaged, Place
 

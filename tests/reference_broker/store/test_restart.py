@@ -9,10 +9,10 @@ import pytest
 import codec
 from codec import methods as m
 from codec import values
-from reference_broker.access import Permission, TopicPermission
-from reference_broker.arguments import QueueArguments
-from reference_broker.routing import Topic
-from reference_broker.settings import Policy
+from reference_broker.core.access import Permission, TopicPermission
+from reference_broker.core.queues.arguments import QueueArguments
+from reference_broker.core.routing import Topic
+from reference_broker.core.settings import Policy
 from tests.support.disks import FakeDisk
 from tests.support.kept import Host
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reference_broker.broker import Broker
+from reference_broker.core.broker import Broker
 from tests.reference_broker.conftest import Client
 from tools.mutation.sites import Mutation, mutations
 

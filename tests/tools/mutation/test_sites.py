@@ -8,12 +8,12 @@ import random
 
 import pytest
 
-import reference_broker.confirms
 from codec import methods as m
-from reference_broker.broker import Broker
-from reference_broker.confirms import Confirms, coalesce
-from reference_broker.prefetch import Limit
-from reference_broker.ready import Ready
+from reference_broker.core.broker import Broker
+from reference_broker.core.channels import confirms
+from reference_broker.core.channels.confirms import Confirms, coalesce
+from reference_broker.core.channels.prefetch import Limit
+from reference_broker.core.queues.ready import Ready
 from tests.reference_broker.conftest import Client
 from tests.tools.mutation.conftest import place
 from tools.mutation.install import installed
@@ -186,6 +186,6 @@ def test_nothing_is_left_behind() -> None:
     before = coalesce.__code__
     with installed(place("confirms.coalesce", "condition", "`below`"), ALWAYS):
         assert coalesce.__code__ is not before
-        assert hasattr(reference_broker.confirms, MUTANT)
+        assert hasattr(confirms, MUTANT)
     assert coalesce.__code__ is before
-    assert not hasattr(reference_broker.confirms, MUTANT)
+    assert not hasattr(confirms, MUTANT)

@@ -9,8 +9,8 @@ import pytest
 
 import codec
 from codec import methods as m
-from reference_broker.broker import Broker
-from reference_broker.queue import Queue
+from reference_broker.core.broker import Broker
+from reference_broker.core.queues.queue import Queue
 from tests.reference_broker.conftest import Client
 from tests.tools.mutation.conftest import place
 from tools.mutation.install import installed

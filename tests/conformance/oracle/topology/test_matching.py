@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from codec import values
 from conformance.oracle.topology.matching import MATCHERS, Message, match_headers, match_topic
 from conformance.oracle.topology.state import Terms
-from reference_broker.routing import TYPES
+from reference_broker.core.routing import TYPES
 
 WORDS = st.sampled_from(["a", "b", "", "*", "#"])
 KEYS = st.lists(WORDS, max_size=5).map(".".join)

@@ -38,7 +38,7 @@ from conformance.drive.run.bench import Bench
 from conformance.drive.stage import Stage
 from conformance.history.recorder import Recorder
 from reference_broker import ReferenceBroker
-from reference_broker.queue import Queue
+from reference_broker.core.queues.queue import Queue
 from tests.support.worlds import Until
 
 DRAWN = 2000
