@@ -54,10 +54,13 @@ def closed_over_a_mistake(fact: Faulted, notes: Notes) -> None:
     """The broker closed the channel over a mistake: with its code, naming its method or none, before any answer.
 
     The rules give codes alone, or not even these. A header or a body is no method, so what is wrong with a content has
-    no name. A 403 may be about rights or room: it does not show that the mistake was seen.
+    no name. A 403 may be about rights or room: it does not show that the mistake was seen. Where the broker refuses
+    what others offer, a close that names another method of the channel may be about that.
     """
     error, event = fact.error, fact.event
     code, ids = int(event.args.get("reply_code", 0)), (error.class_id, error.method_id)
+    if notes.profile.refused and ids_of(event) != ids and ids_of(event) in fact.channel.sent:
+        return
     if code != ACCESS_REFUSED or error.code in (ACCESS_REFUSED, ANY):
         notes.exercise(error.rule)
     right = code in error.codes if error.code else code != INTERNAL_ERROR

@@ -158,7 +158,7 @@ def test_errors_are_told(stage: Stage) -> None:
         m.BasicConsume(channel.number, queue=taken, consumer_tag="beside", no_wait=True),
     )
     onward = _onward(channel, exchange, gone) if stage.offers("exchange.bind") else ()
-    for method in (*_mistakes(channel, queue), *_other(channel, kept, exchange, stage.durable), *onward, *conditions):
+    for method in (*_mistakes(channel, queue), *_other(stage, channel, kept, exchange), *onward, *conditions):
         channel.send(method)
         stage.quiesce()
         if channel.state != "open":
@@ -182,11 +182,11 @@ def _mistakes(channel: Channel, queue: str) -> tuple[Method, ...]:
     )
 
 
-def _other(channel: Channel, queue: str, exchange: str, durable: bool) -> tuple[Method, ...]:
+def _other(stage: Stage, channel: Channel, queue: str, exchange: str) -> tuple[Method, ...]:
     """A durable queue as one that is not and with a limit, and a fanout exchange as a direct one."""
-    limit = [("x-max-length", "l", 7)]
+    limit = [("x-max-length", "l", 7)] if stage.offers("x-max-length") else []
     return (
         m.QueueDeclare(channel.number, queue=queue, no_wait=True),
-        m.QueueDeclare(channel.number, queue=queue, durable=durable, arguments=limit, no_wait=True),
+        m.QueueDeclare(channel.number, queue=queue, durable=stage.durable, arguments=limit, no_wait=True),
         m.ExchangeDeclare(channel.number, exchange=exchange, type="direct", no_wait=True),
     )

@@ -25,3 +25,12 @@ def test_an_argument_that_is_refused_costs_what_its_refusal_costs(play, rule: st
     argument = mistake.split()[-1].partition("=")[0]
     assert play(history, replace(DOCUMENTED, refused={argument: "503"})).broken == []
     assert play(history).broken == [rule, "ERR-004"]
+
+
+def test_its_refusal_may_come_when_another_mistake_is_under_way(play) -> None:
+    """EXCH-002: the close names queue.declare, which wants no answer, and not the exchange.declare after it."""
+    history = "@queue q \n @exchange x \n @open 1 \n 1 > declare q x-max-length=7 no_wait \n"
+    history += "1 > exchange x direct no_wait \n 1 < closed 406 50 10 PRECONDITION_FAILED - unknown argument"
+    assert play(history, replace(DOCUMENTED, refused={"x-max-length": "406"})).broken == []
+    wrong = history.replace("declare q x-max-length=7 no_wait", "purge q no_wait").replace("50 10", "50 30")
+    assert play(wrong).broken == ["EXCH-002"]
