@@ -2,7 +2,7 @@
 
     python many_hashes.py amqp://guest:guest@localhost:5672/%2F ...
 
-A queue is bound to a topic exchange by keys with one to four words `#`. The answer to each binding is printed. Queue and
+A queue is bound to a topic exchange by keys with one to four words `#`, and each answer is printed. The queue and the
 exchange are removed in the end.
 """
 
