@@ -224,12 +224,17 @@ def test_a_broker_that_errs_elsewhere_is_found_beside_the_deviations(version: st
     assert trail.rule in MUTANTS[mutant].rules, trail.others
 
 
+FIRST_ELSEWHERE = {"together.recover-beside"}
+"""What shows first breaks another of its rules, of which nothing is listed; that closes the gate."""
+
+
 def beside_lavinmq() -> list[str]:
     """Mutants that break the rules that are listed of LavinMQ, and not as it does."""
+    left_out = IMITATE | FIRST_ELSEWHERE
     listed = {entry.rule for entry in deviations.load(LAVINMQ)}
     choices = profiles.load(LAVINMQ).choices
     applying = {rule for rule in listed if rules.get(rule).ruled_out(choices) is None}
-    return [name for name, mutant in MUTANTS.items() if applying.intersection(mutant.rules) and name not in IMITATE]
+    return [name for name, mutant in MUTANTS.items() if applying.intersection(mutant.rules) and name not in left_out]
 
 
 @pytest.mark.parametrize("mutant", beside_lavinmq())

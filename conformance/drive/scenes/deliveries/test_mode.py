@@ -77,12 +77,6 @@ def test_the_mode_belongs_to_the_consumer(stage: Stage) -> None:
 def test_an_ack_deletes(stage: Stage) -> None:
     """Ack, wait until the queue has surely seen it, and kill the connection. And more acks than an octet can count, one
     by one; then the channel is closed."""
-    many = limited(stage, stocked(stage, WIDE), 0)
-    for tag in many.unacked:
-        many.ack(tag)
-    stage.barrier(many)
-    many.close()
-    stage.quiesce()
     queue = stocked(stage, 3)
     doomed = stage.connect("doomed")
     channel = stage.channel(connection=doomed)
@@ -92,6 +86,12 @@ def test_an_ack_deletes(stage: Stage) -> None:
     channel.publish(queue)
     stage.quiesce()
     doomed.abort()
+    many = limited(stage, stocked(stage, WIDE), 0)
+    for tag in many.unacked:
+        many.ack(tag)
+    stage.barrier(many)
+    many.close()
+    stage.quiesce()
 
 
 @rule("MODE-005")
