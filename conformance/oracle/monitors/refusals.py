@@ -32,7 +32,7 @@ from conformance.oracle.topology.preconditions import (
 )
 from conformance.oracle.verdicts import SILENT_END
 
-DECLARE, MAKE = "queue.declare", ("queue.declare", "exchange.declare")
+DECLARE, MAKE, MAKING = "queue.declare", ("queue.declare", "exchange.declare"), {(50, 10), (40, 10)}
 """A broker may have no room for more, and say so by 403 or in words: then only claims about rights are contradicted."""
 OF_ROUTES = frozenset({312, 313})
 """NO_ROUTE and NO_CONSUMERS."""
@@ -55,11 +55,11 @@ def closed_over_a_mistake(fact: Faulted, notes: Notes) -> None:
 
     The rules give codes alone, or not even these. A header or a body is no method, so what is wrong with a content has
     no name. A 403 may be about rights or room: it does not show that the mistake was seen. Where the broker refuses
-    what others offer, a close that names another method of the channel may be about that.
+    what others offer, a close that names another declaration of the channel may be about an argument of that.
     """
     error, event = fact.error, fact.event
     code, ids = int(event.args.get("reply_code", 0)), (error.class_id, error.method_id)
-    if notes.profile.refused and ids_of(event) != ids and ids_of(event) in fact.channel.sent:
+    if notes.profile.refused and ids_of(event) in (MAKING & fact.channel.sent.keys()) - {ids}:
         return
     if code != ACCESS_REFUSED or error.code in (ACCESS_REFUSED, ANY):
         notes.exercise(error.rule)
