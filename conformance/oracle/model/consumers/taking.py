@@ -81,7 +81,7 @@ def end(queue: Queue, receiver: PotentialReceiver, at: int, *, blind: bool) -> N
         queue.lost -= 1
         queue.swallowing -= receiver.no_ack
     if blind:
-        queue.blind_until = at
+        queue.blind_until, queue.blind_last = at, receiver
     if blind or receiver.lost:
         queue.lost_until = at
         if queue.receivers:

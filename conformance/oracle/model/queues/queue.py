@@ -158,6 +158,8 @@ class Queue:
     orders: CandidateOrders = field(init=False)
     blind_until: int = 0
     """When a receiver ended last that may have taken messages unseen."""
+    blind_last: PotentialReceiver | None = None
+    """That receiver."""
     shared_until: int = 0
     """When one ended last beside others, of several consumers."""
     mingled_until: int = 0
@@ -188,10 +190,11 @@ class Queue:
         been gone when it was returned, and it is closer to the head."""
         return self.shared() or (copy.holder is not None and self.shared_until > copy.holder.seq)
 
-    def mingled(self, since: int) -> bool:
+    def mingled(self, since: int, giver: PotentialReceiver | None) -> bool:
         """May others than the one who gave a message back then have had it meanwhile, and have given it back?"""
-        lost_gets = any(receiver.get and receiver.lost for receiver in self.receivers)
-        return lost_gets or self.shared() or max(self.shared_until, self.mingled_until) > since
+        lost = any(receiver.lost and receiver is not giver for receiver in self.receivers)
+        unseen = self.blind_until > since and self.blind_last is not giver
+        return lost or unseen or self.shared() or max(self.shared_until, self.mingled_until) > since
 
     def shared(self) -> bool:
         return sum(not receiver.get for receiver in self.receivers) > 1

@@ -47,7 +47,7 @@ def in_order_of_delivery(fact: Delivered, notes: Notes) -> None:
         before = waiting.holder
         if waiting is copy or waiting.entry != RELEASED or before is None or waiting.entered != copy.entered:
             continue
-        certain = not queue.mingled(waiting.entered) if counted else not queue.others(waiting.entered, fact.receiver)
+        certain = not _mingled(waiting) if counted else not queue.others(waiting.entered, fact.receiver)
         if _returns_before(before, held) and certain:
             notes.suspect(
                 waiting,
@@ -100,7 +100,13 @@ def _released(copy: Copy) -> bool:
 def _of_the_same(waiting: Copy, held: Delivery) -> bool:
     """Has the end of the same channel returned it, and nobody else had it since?"""
     same = waiting.holder is not None and waiting.holder.channel is held.channel
-    return same and _released(waiting) and not waiting.queue.mingled(waiting.entered)
+    return same and _released(waiting) and not _mingled(waiting)
+
+
+def _mingled(waiting: Copy) -> bool:
+    """May somebody have had it, and have given it back, since the end of its channel returned it?"""
+    consumer = waiting.holder and waiting.holder.consumer
+    return waiting.queue.mingled(waiting.entered, consumer.receiver if consumer else None)
 
 
 def _by_settlement(waiting: Copy, copy: Copy) -> bool:

@@ -126,6 +126,16 @@ def test_nobody_knows_the_order_of_many_gets(play) -> None:
     assert play(start + "2 < get-ok 1 m2 q redelivered x-delivery-count=1", "rabbitmq-4.0").broken == []
 
 
+@pytest.mark.parametrize(("consumer", "broken"), [("@consume 2 q c2 \n", []), ("", ["AUTO-001"])])
+def test_a_consumer_that_ends_as_well_may_have_had_some_meanwhile(play, consumer: str, broken: list[str]) -> None:
+    """Its channel is closed too, so nobody sees what it is given; that goes back after the rest. A count changes
+    nothing about it."""
+    closing = "1 > close \n 2 > close \n 1 < close-ok \n 2 < close-ok \n @open 3 \n"
+    held = "@queue q quorum \n @stock q m1 m2 m3 m4 \n @hold 1 q m1 m2 m3 m4 \n" + consumer + closing
+    said = "3 > get q \n 3 < get-ok 1 m2 q redelivered says=3 \n 3 > get q \n 3 < get-ok 2 m1 q redelivered says=2"
+    assert play(held + said).broken == broken
+
+
 def test_of_what_a_lost_connection_held_nothing_is_claimed_before_a_count_shows_it(play) -> None:
     """The message may not have been back: two were there beside it, not three; and some always say that one is."""
     for count in ("says=2", "says=4"):
