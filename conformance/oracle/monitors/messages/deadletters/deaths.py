@@ -125,6 +125,12 @@ class TrackedMessage:
         """Has the broker perhaps not taken what the client said of it, before the channel ended?"""
         return self.fate == GIVEN_UP and not self.died_ns and self.by is not None and self.by.state != OPEN
 
+    def exposed(self) -> bool:
+        """May somebody have had it in the queue to which it was published, and have given it back, unseen?"""
+        copies = self.publication.copies if self.publication is not None else ()
+        here = [copy for copy in copies if copy.queue.name == self.queue]
+        return not here or any(copy.queue.unseen(copy) for copy in here)
+
 
 @dataclass(slots=True)
 class DeadLettering:
@@ -320,10 +326,12 @@ def _cause(place: DeclaredQueue, tracked: TrackedMessage, *, fresh: bool) -> str
     causes = [EXPIRED] if limited and not place.lasting else []
     causes += [MAXLEN] if (place.number(LENGTH), place.number(OCTETS)) != (None, None) else []
     limit = place.number(LIMIT)
-    if limit is not None and tracked.failures and not fresh:
-        return None  # nobody counts how often it was given back since it came here
-    causes += [RETURNED] if limit is not None and fresh and tracked.failures > limit else []
-    return causes[0] if len(causes) == 1 else None
+    if limit is None:
+        return causes[0] if len(causes) == 1 else None
+    if tracked.failures > limit and fresh and not causes:
+        return RETURNED
+    uncounted = tracked.failures or not fresh or tracked.exposed()  # nobody knows how often it was given back here
+    return causes[0] if len(causes) == 1 and not uncounted else None
 
 
 def after(deaths: tuple[Death, ...], steps: list[DeathStep]) -> tuple[Death, ...]:
