@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import codec
 from codec import explain, methods, values
@@ -67,6 +68,7 @@ def _whole(octets: bytes, at: int) -> int | None:
     return size if at + size <= len(octets) else None
 
 
+@lru_cache(maxsize=1024)  # many cases begin alike
 def _frame(raw: bytes) -> Cut:
     if raw.startswith(b"AMQP") and len(raw) == 8:
         version = "AMQP " + "-".join(str(octet) for octet in raw[5:])
