@@ -95,9 +95,9 @@ native: setup  ## compile the fold of `trace check` and `trace watch` for this m
 	@$(PY) -m uv pip install --quiet --python $(PY) "setuptools>=65"
 	@PYTHONPATH=. $(PY) .ci/native.py
 
-test-long: setup  ## clusters, jobs that are killed or interrupted, and repeats; CI runs it when their rooms have changed
-	CLUSTER_LONG=1 $(PY) -m pytest tests -q -m long
-	EQUALITY_TRACES=150 $(PY) -m pytest tests/reports/pipeline/test_equality.py -q
+test-long: setup  ## clusters, jobs that are killed or interrupted, and repeats; CI runs it for a ROOM that has changed
+	CLUSTER_LONG=1 $(PY) -m pytest $(or $(ROOM),tests) -q -m long -n $(WORKERS)
+	[ -n "$(filter-out tests/reports,$(ROOM))" ] || EQUALITY_TRACES=150 $(PY) -m pytest tests/reports/pipeline/test_equality.py -q
 
 captures: setup  ## real programs captured by tcpdump, on a RabbitMQ (AMQP_RABBITMQ_URL) and on wrong brokers: SCALE=10
 	@.ci/apt.sh tcpdump=tcpdump
