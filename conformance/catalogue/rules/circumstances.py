@@ -73,6 +73,7 @@ NAMES: Mapping[str, str] = {
     "limited-names-long-queue": "a user with limited rights names a queue of more than 150 octets",
     "user-deleted": "a user is deleted while connections are open",
     "binding-without-value": "a queue is bound with an argument that has no value",
+    "many-hashes-in-binding": "a topic exchange is bound by a key with more than two words #",
     "timestamp-in-binding": "a queue is bound with an argument that is a timestamp",
     "owner-hangs-up": "an exclusive queue is looked for whose client has left, and has not hung up, or just now",
     "dead-letters-renamed": "a queue gives its dead letters another routing key",

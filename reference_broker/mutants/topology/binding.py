@@ -201,6 +201,14 @@ def one_queue_alone(channel: Channel, method: m.QueueBind, below: Handle) -> Non
     below(channel, method)
 
 
+@handling((m.QueueBind,), "binding.one-hash-at-most", "a key of a topic exchange has one word # at most", "BIND-008")
+def one_hash_at_most(channel: Channel, method: m.QueueBind, below: Handle) -> None:
+    exchange = channel.vhost.exchanges.get(method.exchange)
+    if exchange is not None and exchange.TYPE == "topic" and method.routing_key.split(".").count("#") > 1:
+        raise precondition("a key with several '#' wildcards, at most 2 are allowed")
+    below(channel, method)
+
+
 @handling((m.QueueBind,), "binding.three-at-most", "a queue may have three bindings", "BIND-009")
 def three_at_most(channel: Channel, method: m.QueueBind, below: Handle) -> None:
     around = [one for exchange in channel.vhost.exchanges.values() for one in exchange.bindings]

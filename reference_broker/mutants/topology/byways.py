@@ -82,10 +82,12 @@ def all_onward(self: VirtualHost, exchange: Exchange) -> None:
 
 @changes("byways.bound-twice", "a binding that was made twice has to be removed twice", "ROUTE-014")
 def bound_twice(parts: Parts) -> None:
+    below = parts.vhost
+
     def bind(self: VirtualHost, source: Exchange, destination: Destination, key: str, arguments: FieldTable) -> None:
         counts, known = _counts(self), (source, destination, key, canonical(arguments))
         counts[known] = counts.get(known, 0) + 1 if self.is_bound(source.name, destination, key, arguments) else 1
-        VirtualHost.bind(self, source, destination, key, arguments)
+        below.bind(self, source, destination, key, arguments)
 
     def unbind(self: VirtualHost, source: Exchange, destination: Destination, key: str, arguments: FieldTable) -> None:
         counts, known = _counts(self), (source, destination, key, canonical(arguments))

@@ -256,10 +256,15 @@ def unbound_by_key(self: VirtualHost, source: Exchange, to: Destination, key: st
         self.drop_binding(binding)
 
 
-@replaces("vhost.bind", "lifetimes.bound-by-key", "a second binding of one key is none", "BIND-012")
-def bound_by_key(self: VirtualHost, source: Exchange, to: Destination, key: str, arguments: FieldTable) -> None:
-    if not _of_key(source, to, key):
-        VirtualHost.bind(self, source, to, key, arguments)
+@changes("lifetimes.bound-by-key", "a second binding of one key is none", "BIND-012")
+def bound_by_key(parts: Parts) -> None:
+    below = parts.vhost
+
+    def bind(self: VirtualHost, source: Exchange, to: Destination, key: str, arguments: FieldTable) -> None:
+        if not _of_key(source, to, key):
+            below.bind(self, source, to, key, arguments)
+
+    parts.override("vhost", bind=bind)
 
 
 @handling((m.ExchangeUnbind,), "lifetimes.exchange-unbind-does-nothing", "exchange.unbind does nothing", "BIND-013")

@@ -37,17 +37,21 @@ def empty_key_of_all(self: VirtualHost, exchange: str, message: Message) -> Iter
     return list(dict.fromkeys((*found, *more)))
 
 
-@replaces(
-    "vhost.bind",
+@changes(
     "namesakes.one-takes-the-place",
     "a queue and an exchange of one name cannot both be bound with one key",
     "ROUTE-010",
 )
-def one_takes_the_place(self: VirtualHost, source: Exchange, to: Destination, key: str, arguments: FieldTable) -> None:
-    for other in list(source.bindings):
-        if other.destination is not to and (other.destination.name, other.key) == (to.name, key):
-            self.drop_binding(other)
-    VirtualHost.bind(self, source, to, key, arguments)
+def one_takes_the_place(parts: Parts) -> None:
+    below = parts.vhost
+
+    def bind(self: VirtualHost, source: Exchange, to: Destination, key: str, arguments: FieldTable) -> None:
+        for other in list(source.bindings):
+            if other.destination is not to and (other.destination.name, other.key) == (to.name, key):
+                self.drop_binding(other)
+        below.bind(self, source, to, key, arguments)
+
+    parts.override("vhost", bind=bind)
 
 
 @replaces(

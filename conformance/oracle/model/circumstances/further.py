@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
 from conformance.oracle.model.circumstances.endings import unopened
-from conformance.oracle.model.circumstances.places import Found
+from conformance.oracle.model.circumstances.places import Found, life
 from conformance.oracle.topology.state import Exchange, Topology
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from conformance.oracle.model.model import Model
 
 AFTER, SEVERAL, VOID = "alternate-after-others", "several-keys-to-alternate", "binding-without-value"
+HASHES = 2
+"""Words # in a key, which brokers take that limit them."""
 
 
 def roles(topology: Topology, exchange: Exchange) -> Iterator[str]:
@@ -49,8 +51,18 @@ def several_keys(model: Model, connection: Connection, event: Event) -> Found:
             ahead.append(alternate)
 
 
+def hashes(model: Model, connection: Connection, event: Event) -> Found:
+    """How much is asked of a topic exchange?"""
+    name = str(event.args.get("source") or event.exchange)
+    channel, source = connection.channels.get(event.channel), model.topology.exchange(connection.vhost, name)
+    topical = source is not None and source.kind == "topic"
+    if channel is not None and topical and (event.routing_key or "").split(".").count("#") > HASHES:
+        yield life(channel), "many-hashes-in-binding"
+
+
 def exchange_bound(model: Model, connection: Connection, event: Event) -> Found:
     yield from unopened(model, connection, event)
+    yield from hashes(model, connection, event)
     destination = model.topology.exchange(connection.vhost, str(event.args.get("destination")))
     if None in (event.args.get("arguments") or {}).values():
         yield from _in_queues(destination, VOID)

@@ -79,6 +79,7 @@ def nameless(model: Model, connection: Connection, event: Event) -> Found:
 
 def queue_bound(model: Model, connection: Connection, event: Event) -> Found:
     yield from about_queue(model, connection, event)
+    yield from further.hashes(model, connection, event)
     if None in (event.args.get("arguments") or {}).values():
         yield f"queue {event.queue}", "binding-without-value"
     if _names_a_time(event):

@@ -57,12 +57,11 @@ BROKEN = [
         ("BIND-007", IDLE.format(ends, NOT_THERE) + NEXT + "4 < get-ok 1 m1 q")
         for ends in (CANCELLED, CLOSED, MISTAKEN)
     ),
-    ("BIND-008", HASHES.format("#.a.#")),
+    ("BIND-008", HASHES.format("#.a.#.b.#")),
     ("BIND-008", THERE + "1 > bind q x key \n 1 < closed 406 50 20 transient"),
     ("BIND-009", THREE + "1 < closed 406 50 20 too many bindings"),
 ]
 LAWFUL = {
-    "a topic key has more hashes than the broker takes": HASHES.format("#.a.#.b.#"),
     "an idle queue may be there still": IDLE.format(MISTAKEN, STILL) + NEXT + "4 < get-ok 1 m1 q",
     "nobody has looked for an idle queue": IDLE.format(MISTAKEN, "").replace("3 > declare q passive \n", "")
     + NEXT
