@@ -33,6 +33,7 @@ NAMES: Mapping[str, str] = {
     "recover-in-transaction": "a channel recovers while a transaction holds acknowledgements",
     "recover-in-transaction-here": "the same, noted for its channel and connection",
     "batch-of-many": "messages are returned together to a queue that has had more than 32 at once",
+    "batch-of-many-gets": "more than 32 deliveries of basic.get are returned to a queue at once",
     "recover-async": "basic.recover-async is sent",
     "gets-recovered": "deliveries of basic.get are recovered",
     "prefetch-size": "basic.qos asks for a limit in octets",

@@ -20,11 +20,9 @@ from conformance.drive.stage import Stage
 OFTEN = 10
 """Returns of one message."""
 MANY = 48
-"""Messages of a batch: RabbitMQ 3.8 mixes more than 32."""
+"""Messages of a batch: quorum queues of RabbitMQ mix more than 32 that were got."""
 FRAME = 1 << 17
 """Octets of a frame, where larger ones are allowed too."""
-FEW_GETS = 12
-"""Gets of each of two quorum queues: RabbitMQ mixes more than 33 that are recovered together."""
 
 
 def requeue_out_of_order(stage: Stage) -> tuple[Channel, str]:
@@ -269,12 +267,11 @@ def test_recover_requeues_everything(stage: Stage) -> None:
 
 
 def _many(stage: Stage) -> None:
-    count = MANY if stage.queue_type == "classic" else FEW_GETS
-    queues, channel, other = (stocked(stage, count), stocked(stage, count)), stage.channel(), stage.channel()
+    queues, channel, other = (stocked(stage, MANY), stocked(stage, MANY)), stage.channel(), stage.channel()
     stage.fetch(other, queues[0])
     for turn in "12":
         for queue in queues:
-            stage.fetch(channel, queue, count - (queue is queues[0]))
+            stage.fetch(channel, queue, MANY - (queue is queues[0]))
         if turn == "1":
             channel.recover()
             stage.barrier(channel)

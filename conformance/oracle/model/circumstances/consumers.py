@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -106,7 +107,7 @@ def settled(model: Model, connection: Connection, event: Event) -> Found:
     covered = channel.covered(event.delivery_tag or 0, bool(event.multiple))
     yield from _namesakes(channel, covered)
     if event.multiple and "requeue" in event.flags:
-        yield from _batches(covered)
+        yield from _batches(channel, covered)
     if not model.settings.timed or "requeue" not in event.flags:
         return
     for delivery in covered:
@@ -114,11 +115,17 @@ def settled(model: Model, connection: Connection, event: Event) -> Found:
             yield life(channel), "stale-returned"
 
 
-def _batches(returned: Iterable[Delivery]) -> Found:
-    """More may be on their way to the channel, and return as well: what counts is how many the queue has had."""
-    for queue in {id(one.copy.queue): one.copy.queue for one in returned}.values():
+def _batches(channel: ChannelLife, returned: Iterable[Delivery]) -> Found:
+    """More may be on their way to the channel, and return as well: what counts is how many the queue has had, and of
+    gets, for how many the channel has asked."""
+    asked, got = len(channel.requests.get(("basic.get", ""), ())), Counter[int]()
+    queues = {id(one.copy.queue): one.copy.queue for one in returned}
+    got.update(id(one.copy.queue) for one in returned if one.consumer_tag is None)
+    for place, queue in queues.items():
         if max(queue.most, len(queue.copies) - len(queue.gone)) > BATCH:
             yield declared(queue), "batch-of-many"
+        if got[place] and got[place] + asked > BATCH:
+            yield declared(queue), "batch-of-many-gets"
 
 
 def _namesakes(channel: ChannelLife, settled: Iterable[Delivery]) -> Found:
@@ -144,5 +151,5 @@ def recovered(model: Model, connection: Connection, event: Event) -> Found:
     for queue in {one.queue for _, covered in channel.uncommitted for one in covered}:
         yield f"queue {queue}", "recover-in-transaction"
     if "requeue" in event.flags:
-        yield from _batches(channel.unacked.values())
+        yield from _batches(channel, channel.unacked.values())
     yield from _namesakes(channel, channel.unacked.values())

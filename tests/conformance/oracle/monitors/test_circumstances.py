@@ -89,6 +89,7 @@ ARISES = {
     "recover-without-requeue": "@queue q \n @consume 1 q c1 \n 1 > recover",
     "recover-in-transaction": HELD + "1 > select \n 1 < select-ok \n " + "1 > ack 1 \n 1 > recover requeue",
     "recover-in-transaction-here": HELD + "1 > select \n 1 < select-ok \n 1 > ack 1 \n 1 > recover requeue",
+    "batch-of-many-gets": f"@queue q \n @stock q {BATCH} m33 \n @hold 1 q {BATCH} m33 \n 1 > recover requeue",
     "batch-of-many": f"@queue q \n @stock q {BATCH} m33 \n @hold 1 q m1 m2 \n 1 > nack 2 multiple requeue",
     "recover-async": HELD + "1 > recover-async requeue",
     "gets-recovered": HELD + "1 > recover requeue",
@@ -184,6 +185,7 @@ MISSES = {
     + "1 > select \n 1 < select-ok \n "
     + "1 > ack 1 \n 1 > rollback \n 1 < rollback-ok \n 1 > recover requeue",
     "recover-in-transaction-here": HELD + "1 > select \n 1 < select-ok \n 1 > recover requeue \n 1 > ack 1",
+    "batch-of-many-gets": f"@queue q \n @stock q {BATCH} m33 \n @hold 1 q {BATCH} m33 \n 1 > nack 32 multiple requeue",
     "batch-of-many": f"@queue q \n @stock q {BATCH} \n @hold 1 q m1 m2 \n 1 > nack 2 multiple requeue",
     "recover-async": HELD + "1 > recover requeue",
     "gets-recovered": HELD + "1 > ack 2 multiple \n 1 > recover requeue",
