@@ -149,7 +149,9 @@ def _alone(consumer: Consumer, connections: Collection[Connection]) -> bool:
         for one in channel.consumers.values()
         if one.source is queue and one.state == LIVE and one.established and not (one.limit_moved or one.revived)
     ]
-    if len(served) < len(queue.receivers) - _gone(queue, connections) or (queue.kind != "classic" and any(one.rank for _, one in served)):
+    if len(served) < len(queue.receivers) - _gone(queue, connections) or (
+        queue.kind != "classic" and any(one.rank for _, one in served)
+    ):
         return False
     return all(windows.has_room(channel, one) for channel, one in served)
 

@@ -10,7 +10,7 @@ from codec.errors import ReplyCode
 from reference_broker.core.channels import basic, topology
 from reference_broker.core.channels import channel as fates
 from reference_broker.core.channels.channel import Channel, Fate
-from reference_broker.core.channels.prefetch import Consumer, Limit
+from reference_broker.core.channels.prefetch import Consumer
 from reference_broker.core.channels.unacked import Delivery, Unacked
 from reference_broker.core.errors import AmqpException, ConnectionException
 from reference_broker.core.parts import Parts
@@ -30,6 +30,7 @@ MOMENT, MANY, SETTLED = 0.05, 20, 60
     "holdings.newcomers-wait",
     "who begins to consume from a queue with other consumers is answered when the queue is empty",
     "ERR-014",
+    "CAN-015",
     field=NOTES.format("2.6.0"),
 )
 def newcomers_wait(parts: Parts) -> None:
@@ -53,6 +54,7 @@ def newcomers_wait(parts: Parts) -> None:
     "holdings.purge-beside-unacked",
     "the purge of a queue of which something is out ends the connection",
     "ERR-012",
+    "QUEUE-019",
     field=NOTES.format("2.1.1"),
 )
 def purge_beside_unacked(channel: Channel, method: m.QueuePurge) -> None:
@@ -101,34 +103,9 @@ def one_for_the_newcomer(self: Queue, consumer: Consumer, exclusive: bool) -> No
 
 
 @changes(
-    "holdings.auto-delete-later",
-    "an auto-delete queue goes a moment after the channel of its last consumer was closed",
-    "QUEUE-024",
-    field=NOTES.format("1.7.1"),
-)
-def auto_delete_later(parts: Parts) -> None:
-    below = parts.queue
-
-    def gone(self: Queue) -> None:
-        self.auto_delete = True
-        if not self.deleted and not self.consumers:
-            self.vhost.delete_queue(self)
-
-    def leave(self: Queue, consumer: Consumer) -> None:
-        if self.auto_delete and consumer.channel.closing and len(self.consumers) == 1 and not self.deleted:
-            self.auto_delete = False
-            below.leave(self, consumer)
-            self.vhost.clock.at(self.vhost.clock.now + MOMENT, gone, self)
-            return
-        below.leave(self, consumer)
-
-    parts.override("queue", leave=leave)
-
-
-@changes(
     "holdings.many-acks-stall",
     "of twenty settlements that come together the last frees no slot",
-    "QOS-010",
+    "QOS-019",
     field=NOTES.format("1.7.1"),
 )
 def many_acks_stall(parts: Parts) -> None:
@@ -195,6 +172,8 @@ def started_together(parts: Parts) -> None:
     "holdings.ack-under-the-channel-s-limit",
     "an acknowledgement on a channel with a limit ends the connection",
     "ERR-012",
+    "QOS-006",
+    "QOS-010",
     field=RELEASES.format("v3.9.1"),
 )
 def ack_under_the_channel_s_limit(channel: Channel, method: m.BasicAck) -> None:
@@ -228,6 +207,7 @@ def two_heirs(parts: Parts) -> None:
     "holdings.ghosts-of-waiting-channels",
     "in a quorum queue where one consumer is served, one that waited and left with its channel takes over",
     "SAC-002",
+    "SAC-001",
     field=RABBITMQ.format("issues/1825"),
 )
 def ghosts_of_waiting_channels(parts: Parts) -> None:
@@ -267,6 +247,7 @@ def gets_where_one_is_served(channel: Channel, method: m.BasicGet) -> None:
     "vhost.add_queue",
     "holdings.no-priorities-at-all",
     "a queue with a maximum priority of 0 ends the connection",
+    "PRIO-006",
     "ERR-012",
     field=RABBITMQ.format("issues/245"),
 )
@@ -299,49 +280,6 @@ def rollback_of_nothing(channel: Channel, method: m.TxRollback) -> None:
         channel.connection.send(m.TxRollbackOk(channel.number))
         return
     basic.tx_rollback(channel, method)
-
-
-@changes(
-    "holdings.nacked-for-the-same",
-    "what a consumer gives back by nack is kept for it",
-    "AUTO-012",
-    "RQ-015",
-    field=QPID.format("QPID-7889"),
-)
-def nacked_for_the_same(parts: Parts) -> None:
-    below = parts.queue
-    kept: dict[int, Consumer] = {}
-
-    def nack(channel: Channel, method: m.BasicNack) -> None:
-        if method.requeue:
-            for tag, one in channel.unacked.by_tag.items():
-                named = tag == method.delivery_tag or (method.multiple and tag < (method.delivery_tag or 2**63))
-                if named and one.consumer is not None:
-                    kept[id(one.entry)] = one.consumer
-        basic.nack(channel, method)
-
-    def next_in_turn(self: Queue) -> Consumer:
-        owner = kept.get(id(self.ready.head()))
-        if owner is not None and owner in self.consumers:
-            if owner in self.ring:
-                self.ring.remove(owner)
-                return owner
-            stalled = self.ring.popleft()
-            self.ring.clear()
-            return stalled
-        return below.next_in_turn(self)
-
-    def obstacle(self: Consumer) -> Limit | None:
-        queue = self.queue
-        owner = kept.get(id(queue.ready.head())) if queue.ready else None
-        if owner is not None and owner is not self and owner in queue.consumers:
-            return owner.own
-        return holder.obstacle(self)
-
-    holder = parts.consumer
-    parts.override("queue", next_in_turn=next_in_turn)
-    parts.override("consumer", obstacle=obstacle)
-    parts.handlers[m.BasicNack] = nack
 
 
 @replaces(
@@ -383,8 +321,7 @@ def behind_a_queue_that_is_gone(parts: Parts) -> None:
     "queue.get",
     "holdings.consumers-have-it-all",
     "a get finds nothing in a queue that has consumers",
-    "GET-004",
-    "RQ-011",
+    "QOS-014",
     field=QPID.format("QPID-7514"),
 )
 def consumers_have_it_all(self: Queue) -> Entry | None:
@@ -410,34 +347,6 @@ def no_limit_wears_off(parts: Parts) -> None:
             self.pause.held += 1
 
     parts.override("consumer", release=release)
-
-
-@changes(
-    "holdings.ranked-one-by-one",
-    "a consumer that comes to a queue with priorities gets one message, and the next when something is published",
-    "PRIO-007",
-    field="https://github.com/ottermq/ottermq/blob/main/CHANGELOG.md#v0160---2025-12-04",
-)
-def ranked_one_by_one(parts: Parts) -> None:
-    below = parts.queue
-
-    def join(self: Queue, consumer: Consumer, exclusive: bool) -> None:
-        memory(self, "joined", dict)["one"] = 1 if self.ready.max_priority else None
-        below.join(self, consumer, exclusive)
-        memory(self, "joined", dict)["one"] = None
-
-    def obstacle(self: Consumer) -> Limit | None:
-        joined: dict[str, Any] = memory(self.queue, "joined", dict)
-        found = holder.obstacle(self)
-        if found is None and joined.get("one") is not None:
-            if joined["one"] == 0:
-                return self.channel.connection.outbox.limit
-            joined["one"] -= 1
-        return found
-
-    holder = parts.consumer
-    parts.override("queue", join=join)
-    parts.override("consumer", obstacle=obstacle)
 
 
 @changes(
@@ -469,3 +378,51 @@ def busy_ones_are_waited_for(parts: Parts) -> None:
             later(channel, queue, confirms.published)
 
     parts.publish = publish
+
+
+@changes(
+    "holdings.nacked-stays-out",
+    "what a client gives back by nack comes back when its channel ends",
+    "RQ-015",
+    "RQ-011",
+    field=QPID.format("QPID-7889"),
+)
+def nacked_stays_out(parts: Parts) -> None:
+    below = parts.channel
+
+    def nack(channel: Channel, method: m.BasicNack) -> None:
+        if not method.requeue or channel.transaction is not None:
+            basic.nack(channel, method)
+            return
+        memory(channel, "nacked", list).extend(channel.collect(method.delivery_tag, method.multiple))
+
+    def stop(self: Channel) -> None:
+        below.stop(self)
+        self.unacked.restore(memory(self, "nacked", list))
+
+    parts.override("channel", stop=stop)
+    parts.handlers[m.BasicNack] = nack
+
+
+@changes(
+    "holdings.ranked-one-by-one",
+    "a consumer that comes to a queue with priorities gets one message, and more when something else happens to it",
+    "PRIO-007",
+    field="https://github.com/ottermq/ottermq/blob/main/CHANGELOG.md#v0160---2025-12-04",
+)
+def ranked_one_by_one(parts: Parts) -> None:
+    below = parts.queue
+
+    def join(self: Queue, consumer: Consumer, exclusive: bool) -> None:
+        rest = self.ready.returned[1:] if self.ready.max_priority else []
+        if rest:
+            first = self.ready.pop()
+            others, self.ready = self.ready, self.nothing()
+            self.ready.put_back(first)
+            below.join(self, consumer, exclusive)
+            for entry in others.entries():
+                self.ready.put_back(entry)
+            return
+        below.join(self, consumer, exclusive)
+
+    parts.override("queue", join=join)

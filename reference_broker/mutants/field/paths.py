@@ -11,7 +11,7 @@ from reference_broker.core.channels.prefetch import Consumer
 from reference_broker.core.channels.transaction import Transaction
 from reference_broker.core.channels.unacked import Delivery
 from reference_broker.core.parts import Parts
-from reference_broker.core.queues.deadletter import DeadLetters, earlier_deaths
+from reference_broker.core.queues.deadletter import earlier_deaths
 from reference_broker.core.queues.message import PERSISTENT, Entry, Message
 from reference_broker.core.queues.queue import Queue
 from reference_broker.core.routing import Binding, Headers, Topic
@@ -86,6 +86,7 @@ def bare_bindings_skipped(parts: Parts) -> None:
     "paths.key-of-the-last-queue",
     "where neither queue nor key is named a queue is bound with the empty key",
     "QUEUE-015",
+    "ROUTE-001",
     field=NOTES.format("1.3.0"),
 )
 def key_of_the_last_queue(channel: Channel, method: m.QueueBind) -> None:
@@ -122,6 +123,7 @@ def nowhere_and_not_mandatory(parts: Parts) -> None:
     "paths.just-full",
     "a publish to a queue that holds just what it may ends the connection",
     "ERR-012",
+    "LEN-002",
     field=CHANGES.format("#0911---2020-03-20"),
 )
 def just_full(self: Queue, message: Message) -> bool:
@@ -161,8 +163,8 @@ def commit_into_the_deleted(parts: Parts) -> None:
     "vhost.dead",
     "paths.third-death",
     "a message that has died twice makes no dead letter any more",
+    "DLX-012",
     "DLX-001",
-    "DLX-002",
     field=RABBITMQ.format("issues/216"),
 )
 def third_death(self: VirtualHost, queue: Queue, message: Message, reason: str) -> None:
@@ -174,8 +176,8 @@ def third_death(self: VirtualHost, queue: Queue, message: Message, reason: str) 
 @changes(
     "paths.long-chain",
     "a message that dies in five queues at once is lost",
+    "DLX-014",
     "DLX-002",
-    "DLX-003",
     field="https://github.com/cloudamqp/lavinmq/pull/1845",
 )
 def long_chain(parts: Parts) -> None:
@@ -190,25 +192,6 @@ def long_chain(parts: Parts) -> None:
         deep.pop()
 
     parts.override("vhost", dead=dead)
-
-
-@replaces(
-    "dead_letters.letter",
-    "paths.times-become-numbers",
-    "of earlier deaths the time becomes a number",
-    "DLX-007",
-    field=RELEASES.format("v3.13.5"),
-)
-def times_become_numbers(
-    self: DeadLetters, message: Message, queue: str, reason: str, now: float, exchange: str, key: str | None
-) -> Message:
-    dead = DeadLetters.letter(self, message, queue, reason, now, exchange, key)
-    for name, letter, deaths in dead.headers:
-        if name == "x-death" and letter == "A":
-            for at in range(1, len(deaths)):
-                kind, table = deaths[at]
-                deaths[at] = kind, [(one[0], "l", one[2]) if one[0] == "time" else one for one in table]
-    return dead
 
 
 @replaces(
@@ -299,6 +282,7 @@ def automatic_come_back(parts: Parts) -> None:
     "paths.buried-come-back",
     "what has become a dead letter is there again after a restart",
     "DUR-017",
+    "DLX-013",
     field=QPID.format("QPID-7980"),
 )
 def buried_come_back(parts: Parts) -> None:

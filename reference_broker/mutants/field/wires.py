@@ -8,36 +8,20 @@ from typing import Any
 import codec
 from codec import Content
 from codec import methods as m
+from codec.errors import ReplyCode
 from codec.values import FieldTable
 from reference_broker.core.channels import basic
 from reference_broker.core.channels.channel import Channel
 from reference_broker.core.connections.connection import Connection
 from reference_broker.core.connections.intake import Inbound, Intake
 from reference_broker.core.connections.outbox import Outbound, Outbox
+from reference_broker.core.errors import ConnectionException
 from reference_broker.core.parts import Parts
 from reference_broker.mutants.kinds import changes, fails, memory, replaces
 
 NOTES = "https://github.com/rabbitmq/rabbitmq-server/blob/main/release-notes/README-{}.txt"
 CHANGES = "https://github.com/cloudamqp/lavinmq/blob/main/CHANGELOG.md"
 THOUSAND = 1000
-
-
-@changes(
-    "wires.published-before-the-close",
-    "publishes that come in one write with connection.close are thrown away",
-    "RQ-011",
-    field=NOTES.format("1.4.0"),
-)
-def published_before_the_close(parts: Parts) -> None:
-    below = parts.intake
-
-    def work(self: Intake, frames: Any) -> None:
-        together = list(frames)
-        if any(isinstance(frame, m.ConnectionClose) for frame in together):
-            together = [frame for frame in together if not isinstance(frame, Content)]
-        below.work(self, iter(together))
-
-    parts.override("intake", work=work)
 
 
 @replaces(
@@ -81,19 +65,6 @@ def framed_as_it_came(parts: Parts) -> None:
 def types_in(table: FieldTable) -> set[str]:
     """The types of the values at the top of a table."""
     return {letter for _, letter, _ in table}
-
-
-@replaces(
-    "channel.publish",
-    "wires.unsigned-long-fails",
-    "a header that is an unsigned number of 64 bits ends the connection",
-    "CONTENT-002",
-    field="https://github.com/rabbitmq/rabbitmq-server/releases/tag/rabbitmq_v3_6_7",
-)
-def unsigned_long_fails(self: Channel, exchange: str, message: Any, mandatory: bool) -> bool:
-    if "L" in types_in(message.headers):
-        raise fails()
-    return Channel.publish(self, exchange, message, mandatory)
 
 
 @replaces(
@@ -187,11 +158,12 @@ def get_empty_too_short(self: Outbox, item: Outbound) -> Sequence[bytes]:
     "wires.late-gets-cost-all",
     "a get on a channel that the broker has closed meanwhile ends the connection",
     "ERR-006",
+    "ERR-004",
     field="https://github.com/cloudamqp/amqp-client.rb/pull/79",
 )
 def late_gets_cost_all(self: Intake, number: int, closing: Channel | None, frame: Inbound) -> None:
     if closing is not None and isinstance(frame, m.BasicGet):
-        raise fails()
+        raise ConnectionException(ReplyCode.CHANNEL_ERROR, "channel is closed")
     Intake.on_no_channel(self, number, closing, frame)
 
 
