@@ -172,7 +172,7 @@ def started_together(parts: Parts) -> None:
     "holdings.ack-under-the-channel-s-limit",
     "an acknowledgement on a channel with a limit ends the connection",
     "ERR-012",
-    "QOS-006",
+    "ACK-013",
     "QOS-010",
     field=RELEASES.format("v3.9.1"),
 )
@@ -353,6 +353,7 @@ def no_limit_wears_off(parts: Parts) -> None:
     "holdings.busy-ones-are-waited-for",
     "a publish is not confirmed while all of several consumers of its queue are full",
     "CNF-018",
+    "CNF-004",
     field=NOTES.format("2.8.3"),
 )
 def busy_ones_are_waited_for(parts: Parts) -> None:
@@ -383,8 +384,8 @@ def busy_ones_are_waited_for(parts: Parts) -> None:
 @changes(
     "holdings.nacked-stays-out",
     "what a client gives back by nack comes back when its channel ends",
-    "RQ-015",
-    "RQ-011",
+    "QOS-018",
+    "ACK-012",
     field=QPID.format("QPID-7889"),
 )
 def nacked_stays_out(parts: Parts) -> None:

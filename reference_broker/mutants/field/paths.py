@@ -14,7 +14,7 @@ from reference_broker.core.parts import Parts
 from reference_broker.core.queues.deadletter import earlier_deaths
 from reference_broker.core.queues.message import PERSISTENT, Entry, Message
 from reference_broker.core.queues.queue import Queue
-from reference_broker.core.routing import Binding, Headers, Topic
+from reference_broker.core.routing import Binding, Topic
 from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, fails, handles, memory, replaces
 
@@ -60,25 +60,6 @@ def namesakes_of_topics(self: VirtualHost, binding: Binding) -> None:
             source.remove(other)
             gone.add(other)
     vars(source)["remove"] = lambda one: None if one in gone else Topic.remove(source, one)
-
-
-@changes(
-    "paths.bare-bindings-skipped",
-    "a headers exchange does not lead to what is bound without arguments what has no headers",
-    "ROUTE-006",
-    field=CHANGES.format("#0915---2020-04-09"),
-)
-def bare_bindings_skipped(parts: Parts) -> None:
-    below = parts.vhost
-
-    def _walk(self: VirtualHost, start: Any, message: Message) -> list[Queue]:
-        found = below._walk(self, start, message)
-        if isinstance(start, Headers) and not message.headers:
-            bare = {one.destination for one, arguments in start.bindings.items() if not arguments}
-            return [one for one in found if one not in bare]
-        return found
-
-    parts.override("vhost", _walk=_walk)
 
 
 @handles(
@@ -175,9 +156,9 @@ def third_death(self: VirtualHost, queue: Queue, message: Message, reason: str) 
 
 @changes(
     "paths.long-chain",
-    "a message that dies in five queues at once is lost",
+    "a message that dies in five queues at once ends the connection of its publisher",
+    "ERR-012",
     "DLX-014",
-    "DLX-002",
     field="https://github.com/cloudamqp/lavinmq/pull/1845",
 )
 def long_chain(parts: Parts) -> None:
@@ -186,10 +167,11 @@ def long_chain(parts: Parts) -> None:
     def dead(self: VirtualHost, queue: Queue, message: Message, reason: str) -> None:
         deep: list[int] = memory(self, "deep", list)
         if len(deep) >= CHAIN:
-            return
+            deep.clear()
+            raise fails()
         deep.append(1)
         below.dead(self, queue, message, reason)
-        deep.pop()
+        del deep[-1:]
 
     parts.override("vhost", dead=dead)
 
@@ -199,16 +181,14 @@ def long_chain(parts: Parts) -> None:
     "paths.heir-is-gone",
     "a dead letter for a queue that was deleted ends the connection of who has rejected it",
     "ERR-012",
+    "ACK-019",
     field=OTTERMQ.format("#v0191---2026-04-14"),
 )
 def heir_is_gone(self: VirtualHost, queue: Queue, message: Message, reason: str) -> None:
     settings = queue.settings
-    known: set[str] = memory(self, "known", set)
-    known |= set(self.queues)
-    if reason == "rejected" and settings.dead_letter_exchange == "":
-        heir = settings.dead_letter_routing_key or message.routing_key
-        if heir not in self.queues and heir in known:
-            raise fails()
+    heir = settings.dead_letter_routing_key or message.routing_key
+    if reason == "rejected" and settings.dead_letter_exchange == "" and heir not in self.queues:
+        raise fails()
     VirtualHost.dead(self, queue, message, reason)
 
 
@@ -242,17 +222,6 @@ def full_queues_lock_up(parts: Parts) -> None:
 
 
 # -- restarts
-
-
-@replaces(
-    "queue.lasts",
-    "paths.mortals-lost",
-    "messages with a time of their own are gone after a restart",
-    "DUR-013",
-    field=RELEASES.format("v3.8.21"),
-)
-def mortals_lost(self: Queue, entry: Entry) -> bool:
-    return Queue.lasts(self, entry) and entry.message.header.expiration is None
 
 
 @changes(
@@ -306,6 +275,7 @@ def buried_come_back(parts: Parts) -> None:
 @changes(
     "paths.still-exclusive",
     "a queue that had an exclusive consumer takes no other after a restart",
+    "DUR-001",
     "CONSUME-006",
     field="https://github.com/cloudamqp/lavinmq/pull/1904",
 )
@@ -319,7 +289,7 @@ def still_exclusive(parts: Parts) -> None:
 
     def leave(self: Queue, consumer: Consumer) -> None:
         below.leave(self, consumer)
-        if consumer.channel.connection.finished is False and consumer in memory(self, "had", list):
+        if not consumer.channel.closing and consumer in memory(self, "had", list):
             memory(self, "had", list).remove(consumer)
 
     def restart(self: Queue) -> None:

@@ -295,8 +295,8 @@ def test_the_error_comes_before_later_replies(stage: Stage, settle: str) -> None
 @rule("ERR-012")
 def test_the_edges_of_what_is_lawful(stage: Stage) -> None:
     """Purging, getting, recovering, limiting and settling where there is nothing; the longest key; another limit beside
-    a consumer; settling what a cancelled one holds; gets from a queue that serves one at a time; and a dead letter for a
-    queue that was deleted. Each on a connection of its own."""
+    a consumer; settling what a cancelled one holds; gets where one consumer is served at a time; and a dead letter for
+    a queue that was deleted. Each on a connection of its own."""
     queue = stage.queue()
     edges: tuple[Callable[[Channel], object], ...] = (
         lambda channel: channel.purge(queue),

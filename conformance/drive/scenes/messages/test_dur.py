@@ -81,6 +81,9 @@ def test_what_is_declared_and_bound(stage: Stage) -> None:
     things = Things(stage, stage.channel(connection=stage.living()))
     routes = _declared(things)
     special = [what for what, arguments in SPECIAL.items() if offered(stage, *arguments)]
+    locked = things.queue("had an exclusive consumer")
+    stage.quiesce()
+    stage.channel(connection=stage.living()).consume(locked, exclusive=True)
     for what in special:
         things.queue(what, arguments=dict(SPECIAL[what]))
     things.channel.declare("", durable=True)
@@ -96,6 +99,7 @@ def test_what_is_declared_and_bound(stage: Stage) -> None:
     _published(stage, things, routes)
     for what in special:
         _filled(stage, things.queues[what][0], what)
+    stage.channel(connection=stage.living()).consume(locked)
     stage.channel(connection=stage.living()).declare("", durable=True)
     stage.quiesce()
     stage.belongings.queues.update(dict.fromkeys(_names_made(stage), stage.living()))
@@ -305,6 +309,7 @@ def _settled(things: Things, publisher: Channel) -> dict[str, int]:
         if how == "delivered":
             taker.consume(queue, no_ack=True)
             stage.quiesce()
+            stage.get(taker, queue)
             taker.close()
             stage.quiesce()
             publisher.publish(queue, persistent=True)
