@@ -409,7 +409,7 @@ def nacked_stays_out(parts: Parts) -> None:
     "holdings.ranked-one-by-one",
     "a consumer that comes to a queue with priorities gets one message, and more when something else happens to it",
     "PRIO-007",
-    field="https://github.com/ottermq/ottermq/blob/main/CHANGELOG.md#v0160---2025-12-04",
+    field="https://github.com/ottermq/ottermq/releases/tag/v0.16.0",
 )
 def ranked_one_by_one(parts: Parts) -> None:
     below = parts.queue

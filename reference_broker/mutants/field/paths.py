@@ -22,8 +22,8 @@ NOTES = "https://github.com/rabbitmq/rabbitmq-server/blob/main/release-notes/REA
 RELEASES = "https://github.com/rabbitmq/rabbitmq-server/releases/tag/{}"
 RABBITMQ = "https://github.com/rabbitmq/rabbitmq-server/{}"
 QPID = "https://issues.apache.org/jira/browse/{}"
-OTTERMQ = "https://github.com/ottermq/ottermq/blob/main/CHANGELOG.md{}"
-CHANGES = "https://github.com/cloudamqp/lavinmq/blob/main/CHANGELOG.md{}"
+OTTERMQ = "https://github.com/ottermq/ottermq/releases/tag/{}"
+LAVINMQ = "https://github.com/cloudamqp/lavinmq/{}"
 THRICE, CHAIN = 3, 4
 
 # -- exchanges and bindings
@@ -105,7 +105,7 @@ def nowhere_and_not_mandatory(parts: Parts) -> None:
     "a publish to a queue that holds just what it may ends the connection",
     "ERR-012",
     "LEN-002",
-    field=CHANGES.format("#0911---2020-03-20"),
+    field=LAVINMQ.format("releases/tag/v0.9.11"),
 )
 def just_full(self: Queue, message: Message) -> bool:
     if self.settings.max_length and len(self.ready) == self.settings.max_length and not self.settings.overflow:
@@ -159,7 +159,7 @@ def third_death(self: VirtualHost, queue: Queue, message: Message, reason: str) 
     "a message that dies in five queues at once ends the connection of its publisher",
     "ERR-012",
     "DLX-014",
-    field="https://github.com/cloudamqp/lavinmq/pull/1845",
+    field=LAVINMQ.format("pull/1845"),
 )
 def long_chain(parts: Parts) -> None:
     below = parts.vhost
@@ -182,7 +182,7 @@ def long_chain(parts: Parts) -> None:
     "a dead letter for a queue that was deleted ends the connection of who has rejected it",
     "ERR-012",
     "ACK-019",
-    field=OTTERMQ.format("#v0191---2026-04-14"),
+    field=OTTERMQ.format("v0.19.1"),
 )
 def heir_is_gone(self: VirtualHost, queue: Queue, message: Message, reason: str) -> None:
     settings = queue.settings
@@ -197,7 +197,7 @@ def heir_is_gone(self: VirtualHost, queue: Queue, message: Message, reason: str)
     "a publish that makes a full queue drop a message into another full one is never confirmed",
     "CNF-020",
     "CNF-004",
-    field=OTTERMQ.format("#v0193---2026-05-15"),
+    field=OTTERMQ.format("v0.19.3"),
 )
 def full_queues_lock_up(parts: Parts) -> None:
     below, host = parts.publish, parts.vhost
@@ -270,31 +270,3 @@ def buried_come_back(parts: Parts) -> None:
 
     parts.override("channel", finish=finish)
     parts.override("queue", restart=restart)
-
-
-@changes(
-    "paths.still-exclusive",
-    "a queue that had an exclusive consumer takes no other after a restart",
-    "DUR-001",
-    "CONSUME-006",
-    field="https://github.com/cloudamqp/lavinmq/pull/1904",
-)
-def still_exclusive(parts: Parts) -> None:
-    below = parts.queue
-
-    def join(self: Queue, consumer: Consumer, exclusive: bool) -> None:
-        if exclusive:
-            memory(self, "had", list).append(consumer)
-        below.join(self, consumer, exclusive)
-
-    def leave(self: Queue, consumer: Consumer) -> None:
-        below.leave(self, consumer)
-        if not consumer.channel.closing and consumer in memory(self, "had", list):
-            memory(self, "had", list).remove(consumer)
-
-    def restart(self: Queue) -> None:
-        below.restart(self)
-        if memory(self, "had", list):
-            self.exclusive_consumer = True
-
-    parts.override("queue", join=join, leave=leave, restart=restart)

@@ -20,7 +20,7 @@ from reference_broker.core.parts import Parts
 from reference_broker.mutants.kinds import changes, fails, memory, replaces
 
 NOTES = "https://github.com/rabbitmq/rabbitmq-server/blob/main/release-notes/README-{}.txt"
-CHANGES = "https://github.com/cloudamqp/lavinmq/blob/main/CHANGELOG.md"
+LAVINMQ = "https://github.com/cloudamqp/lavinmq/{}"
 THOUSAND = 1000
 
 
@@ -125,7 +125,7 @@ def counted_in_characters(self: Outbox, item: Outbound) -> Sequence[bytes]:
     "a timestamp is delivered in milliseconds",
     "RQ-016",
     "CONTENT-004",
-    field=f"{CHANGES}#083---2019-09-16",
+    field=LAVINMQ.format("releases/tag/v0.8.3"),
 )
 def milliseconds(parts: Parts) -> None:
     below = parts.connection
@@ -144,7 +144,7 @@ def milliseconds(parts: Parts) -> None:
     "wires.get-empty-too-short",
     "get-empty comes without its only argument",
     "ERR-013",
-    field=f"{CHANGES}#083---2019-09-16",
+    field=LAVINMQ.format("releases/tag/v0.8.3"),
 )
 def get_empty_too_short(self: Outbox, item: Outbound) -> Sequence[bytes]:
     if isinstance(item, m.BasicGetEmpty):

@@ -81,9 +81,6 @@ def test_what_is_declared_and_bound(stage: Stage) -> None:
     things = Things(stage, stage.channel(connection=stage.living()))
     routes = _declared(things)
     special = [what for what, arguments in SPECIAL.items() if offered(stage, *arguments)]
-    locked = things.queue("had an exclusive consumer")
-    stage.quiesce()
-    stage.channel(connection=stage.living()).consume(locked, exclusive=True)
     for what in special:
         things.queue(what, arguments=dict(SPECIAL[what]))
     things.channel.declare("", durable=True)
@@ -99,7 +96,6 @@ def test_what_is_declared_and_bound(stage: Stage) -> None:
     _published(stage, things, routes)
     for what in special:
         _filled(stage, things.queues[what][0], what)
-    stage.channel(connection=stage.living()).consume(locked)
     stage.channel(connection=stage.living()).declare("", durable=True)
     stage.quiesce()
     stage.belongings.queues.update(dict.fromkeys(_names_made(stage), stage.living()))
