@@ -34,6 +34,7 @@ THRICE, CHAIN = 3, 4
     "paths.deletion-of-nothing",
     "the deletion of an exchange that is not there ends the connection with an internal error",
     "ERR-012",
+    "EXCH-015",
     field=NOTES.format("1.5.5"),
 )
 def deletion_of_nothing(channel: Channel, method: m.ExchangeDelete) -> None:
