@@ -183,27 +183,6 @@ def ack_under_the_channel_s_limit(channel: Channel, method: m.BasicAck) -> None:
 
 
 @changes(
-    "holdings.two-heirs",
-    "where one consumer is served, two take over from one that leaves with deliveries",
-    "SAC-001",
-    field=RELEASES.format("v4.3.0"),
-)
-def two_heirs(parts: Parts) -> None:
-    below = parts.queue
-
-    def leave(self: Queue, consumer: Consumer) -> None:
-        held = consumer is self.active and consumer.own.held > 0
-        below.leave(self, consumer)
-        if held and self.active is not None:
-            for other in self.consumers:
-                if other is not self.active:
-                    self.ring.append(other)
-                    break
-
-    parts.override("queue", leave=leave)
-
-
-@changes(
     "holdings.ghosts-of-waiting-channels",
     "in a quorum queue where one consumer is served, one that waited and left with its channel takes over",
     "SAC-002",
