@@ -21,6 +21,8 @@ from conformance.oracle.model.connections.channels import (
 )
 from conformance.oracle.model.connections.connection import Connection
 from conformance.oracle.model.consumers import windows
+from conformance.oracle.model.memory import LOST
+from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.model.records import RELEASED, Copy
 
 REPLY, CLOSE, HARD_CLOSE, CONFIRM, DELIVERY = "reply", "channel.close", "connection.close", "confirm", "delivery"
@@ -133,7 +135,8 @@ def _starving(channel: ChannelLife, consumer: Consumer) -> bool:
 
 def _alone(consumer: Consumer, connections: Collection[Connection]) -> bool:
     """Is it due, where its queue serves one at a time? Which one that is need not be known: if all have room, so has
-    that one. Of quorum queues with priorities it is not clear when another one takes over."""
+    that one. Who has ended with an answer is not waited for. Of quorum queues with priorities it is not clear when
+    another one takes over."""
     queue = consumer.source
     if not queue.single_active or len(queue.receivers) == 1:
         return True
@@ -146,9 +149,24 @@ def _alone(consumer: Consumer, connections: Collection[Connection]) -> bool:
         for one in channel.consumers.values()
         if one.source is queue and one.state == LIVE and one.established and not (one.limit_moved or one.revived)
     ]
-    if len(served) < len(queue.receivers) or (queue.kind != "classic" and any(one.rank for _, one in served)):
+    if len(served) < len(queue.receivers) - _gone(queue, connections) or (
+        queue.kind != "classic" and any(one.rank for _, one in served)
+    ):
         return False
     return all(windows.has_room(channel, one) for channel, one in served)
+
+
+def _gone(queue: Queue, connections: Collection[Connection]) -> int:
+    """How many have ended, with an answer, of those that might still take for a moment."""
+    unsure = {
+        one.receiver
+        for connection in connections
+        for channel in connection.channels.values()
+        if connection.ended or channel.state != CLOSED
+        for one in channel.consumers.values()
+    }
+    lost = [one for one in queue.receivers if one.lost and not one.no_ack]
+    return sum(one not in unsure for one in lost) if len(lost) < LOST else 0
 
 
 def _kept(copy: Copy) -> bool:

@@ -196,7 +196,7 @@ def _of_missing(channel: ChannelLife, consumer: Consumer, copy: Copy) -> tuple[s
 def _of_the_queue(consumer: Consumer, copy: Copy) -> tuple[str, ...]:
     """The rule that says who of several is served, or which message is first; none where there is no choice."""
     source = consumer.source
-    if source.single_active and len(source.receivers) > 1:
+    if source.single_active and len(source.receivers) - source.lost > 1:
         return ("SAC-001",)
     if source.single_active and not consumer.received:
         return ("SAC-003",) if copy.entry == RELEASED else ("SAC-002",)

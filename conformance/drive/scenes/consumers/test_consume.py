@@ -57,7 +57,8 @@ def test_consuming_from_a_queue_that_is_deleted(stage: Stage) -> None:
 
 @rule("CONSUME-004", queue_types=("classic",))
 def test_tags_that_the_broker_chooses(stage: Stage) -> None:
-    """Several on each of two channels; some of them are cancelled before the next ones begin."""
+    """Several on each of two channels; some of them are cancelled before the next ones begin. Then a client takes the
+    tags for itself that another channel was given, and leaves the choice of more to the broker."""
     queue = stage.queue()
     for channel in stage.channels(2):
         for turn in range(7):
@@ -66,6 +67,14 @@ def test_tags_that_the_broker_chooses(stage: Stage) -> None:
             if turn in (2, 4) and channel.state == "open" and stage.offers("basic.cancel"):
                 channel.cancel(_chosen(stage, channel)[turn // 2 - 1])
                 stage.quiesce()
+    for connection in (stage.connection, stage.connect("other")):
+        taught, taking = stage.channels(2, connection)
+        for _ in "12":
+            taught.consume(queue, tag="")
+            stage.quiesce()
+        for tag in [*_chosen(stage, taught), "", ""]:
+            taking.consume(queue, tag=tag)
+            stage.quiesce()
 
 
 def _chosen(stage: Stage, channel: Channel) -> list[str]:

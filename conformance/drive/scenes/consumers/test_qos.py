@@ -103,7 +103,7 @@ def test_running_consumers_keep_their_limit(stage: Stage, then: str) -> None:
 @rule("QOS-005")
 def test_0_is_no_limit(stage: Stage) -> None:
     """More messages to one consumer than any window that brokers are known to have; some are settled, then all
-    by the last tag."""
+    by the last tag. It gets what comes then."""
     queue, many = stage.queue(), MANY[stage.queue_type]
     publisher = stage.channel()
     publisher.confirm()
@@ -120,6 +120,8 @@ def test_0_is_no_limit(stage: Stage) -> None:
         if channel.unacked:
             channel.ack(channel.unacked[-1], multiple=True)
         stage.quiesce()
+    publisher.publish(queue, 3)
+    stage.quiesce()
 
 
 @rule("QOS-006", queue_types=("classic",))

@@ -16,6 +16,9 @@ from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import limited, outstanding, restock, shares, stocked
 from conformance.drive.stage import NotOffered, Stage
 
+CROWD = 40
+"""More deliveries than anybody sets aside."""
+
 
 @rule("QOS-010")
 def test_settling_any_delivery_frees_a_slot(stage: Stage) -> None:
@@ -220,8 +223,19 @@ def test_slots_are_never_lost(stage: Stage) -> None:
     for settle in ways:
         settle(outstanding(channel, 4))
         stage.quiesce()
+    _many_at_once(stage)
     if shares(stage):
         _outlived(stage, stocked(stage, 12))
+
+
+def _many_at_once(stage: Stage) -> None:
+    """A large window is settled one by one, in one write; twice."""
+    channel = limited(stage, stocked(stage, 3 * CROWD), CROWD)
+    for _ in "12":
+        with stage.batch():
+            for tag in outstanding(channel, CROWD):
+                channel.ack(tag)
+        stage.quiesce()
 
 
 def _outlived(stage: Stage, queue: str) -> None:

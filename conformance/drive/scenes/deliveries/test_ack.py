@@ -33,10 +33,24 @@ def test_a_single_ack_settles_one(stage: Stage) -> None:
     stage.quiesce()
 
 
+def _over_a_queue_that_is_gone(stage: Stage) -> None:
+    """One that has been deleted lies between two others."""
+    channel, (before, gone, behind) = stage.channel(), (stocked(stage, 1) for _ in "123")
+    for queue in (before, gone, behind):
+        stage.fetch(channel, queue, 1)
+    stage.backstage(gone).delete(gone)
+    stage.quiesce()
+    channel.ack(3, multiple=True)
+    stage.barrier(channel)
+    channel.close()
+    stage.quiesce()
+
+
 @rule("ACK-002")
 def test_a_multiple_settles_all_up_to_its_tag(stage: Stage) -> None:
     """U = {1..6}: after ack(2), ack(4, multiple) takes 1, 3 and 4; 5 and 6 go back. And where two that it takes
-    had come before; and of more than an octet can count, by name and by tag 0."""
+    had come before; of more than an octet can count, by name and by tag 0; and where a queue has been deleted."""
+    _over_a_queue_that_is_gone(stage)
     for tag in (WIDE, 0):
         channel = limited(stage, stocked(stage, WIDE + 2), 0)
         channel.ack(tag, multiple=True)

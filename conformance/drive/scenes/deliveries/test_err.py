@@ -295,7 +295,8 @@ def test_the_error_comes_before_later_replies(stage: Stage, settle: str) -> None
 @rule("ERR-012")
 def test_the_edges_of_what_is_lawful(stage: Stage) -> None:
     """Purging, getting, recovering, limiting and settling where there is nothing; the longest key; another limit beside
-    a consumer; and settling what a cancelled one holds. Each on a connection of its own."""
+    a consumer; settling what a cancelled one holds; gets where one consumer is served at a time; and a dead letter for
+    a queue that was deleted. Each on a connection of its own."""
     queue = stage.queue()
     edges: tuple[Callable[[Channel], object], ...] = (
         lambda channel: channel.purge(queue),
@@ -306,6 +307,8 @@ def test_the_edges_of_what_is_lawful(stage: Stage) -> None:
         lambda channel: channel.publish(queue, body=b""),
         lambda channel: channel.publish("k" * LONGEST),
         lambda channel: _limited_anew(stage, channel),
+        lambda channel: _got_one_by_one(stage, channel),
+        lambda channel: _heir_is_gone(stage, channel),
     )
     for number, edge in enumerate(edges):
         channel = stage.channel(connection=stage.connect(f"edge {number}"))
@@ -315,6 +318,26 @@ def test_the_edges_of_what_is_lawful(stage: Stage) -> None:
         if channel.state == "open":
             channel.close()
         stage.quiesce()
+
+
+def _got_one_by_one(stage: Stage, channel: Channel) -> None:
+    stage.require("x-single-active-consumer")
+    queue = stage.queue({"x-single-active-consumer": True})
+    restock(stage, queue, 2)
+    for _ in "12":
+        channel.get(queue)
+        stage.quiesce()
+
+
+def _heir_is_gone(stage: Stage, channel: Channel) -> None:
+    stage.require("x-dead-letter-exchange", "x-dead-letter-routing-key")
+    heir = stage.queue()
+    queue = stage.queue({"x-dead-letter-exchange": "", "x-dead-letter-routing-key": heir})
+    restock(stage, queue, 1)
+    stage.backstage(heir).delete(heir)
+    stage.quiesce()
+    for tag in stage.fetch(channel, queue, 1):
+        channel.reject(tag, requeue=False)
 
 
 def _limited_anew(stage: Stage, channel: Channel) -> None:
@@ -345,6 +368,9 @@ def test_frames_of_all_kinds(stage: Stage) -> None:
     stage.barrier(other)
     stage.fetch(channel, queue, 6)
     channel.consume(queue)
+    stage.quiesce()
+    for tag in list(channel.unacked):
+        channel.reject(tag)
     stage.quiesce()
     channel.ack(0, multiple=True)
     channel.declare(queue, passive=True)

@@ -12,6 +12,9 @@ from conformance.drive.scenes.props import confirming, patiently
 from conformance.drive.scenes.topology.test_queue import typed
 from conformance.drive.stage import Stage
 
+CHAIN = 12
+"""More queues in a row than anybody may have thought of."""
+
 
 @rule("DLX-010")
 def test_more_keys(stage: Stage) -> None:
@@ -33,6 +36,18 @@ def test_more_keys(stage: Stage) -> None:
     look(stage, grave, copies, gets=3)
 
 
+def _long_chain(stage: Stage) -> None:
+    """A message that dies in many queues, one after the other, and lives in the last of them."""
+    grave = queue = stage.queue()
+    for _ in range(CHAIN):
+        queue = stage.queue(to(queue, x_message_ttl=0))
+    publisher = confirming(stage)
+    publisher.publish(queue)
+    stage.confirmed(publisher)
+    wait(stage, ARRIVED)
+    look(stage, grave)
+
+
 @rule("DLX-014", queue_types=("classic",))
 @pytest.mark.parametrize("kind", ["fanout", "headers", "elsewhere"])
 def test_over_more_exchanges(stage: Stage, kind: str) -> None:
@@ -42,6 +57,8 @@ def test_over_more_exchanges(stage: Stage, kind: str) -> None:
     if kind == "elsewhere":
         _elsewhere(stage)
         return
+    if kind == "fanout":
+        _long_chain(stage)
     red = {"x-match": "all", "ink": "red"} if kind == "headers" else {}
     graves, (home, beyond) = [stage.queue() for _ in "123456"], _round(stage)
     known, last, spare = graves[0], stage.exchange(graves[1]), stage.exchange(graves[2])

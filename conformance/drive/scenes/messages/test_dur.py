@@ -27,7 +27,7 @@ COUNT, TRANSIENT, TAKEN = 9, 3, 2
 PRIORITIES, LENGTH = (1, 3, 0, 9, 3, 0), 2
 PRIORITY, EXPIRED = "x-max-priority", 0.4
 """Seconds after which what lives for `LIFE` milliseconds is gone."""
-LIFE = 150
+LIFE, LATER = 150, "36000000"
 SPECIAL: Mapping[str, Mapping[str, Any]] = {
     "drops": {"x-max-length": 2},
     "refuses": {"x-max-length": 2, "x-overflow": "reject-publish"},
@@ -259,6 +259,7 @@ def test_what_is_in_durable_queues(stage: Stage) -> None:
         kept[plain] += _transactions(stage, plain)
     stage.quiesce()
     kept.update(_ranked(things, publisher))
+    kept.update(_long_lived(things, publisher))
     kept.update(_in_several(things, publisher))
     kept.update(_settled(things, publisher))
     mortal = _mortal(things, publisher)
@@ -285,10 +286,10 @@ def _in_several(things: Things, publisher: Channel) -> dict[str, int]:
 
 
 def _settled(things: Things, publisher: Channel) -> dict[str, int]:
-    """Of each queue all but the last message are settled: together, in a transaction, or by a rejection, after which
-    they are dead letters, or gone."""
+    """Of each queue all but the last message are settled: together, in a transaction, by a rejection, after which
+    they are dead letters, or gone, or by being delivered."""
     stage = things.stage
-    queues, heir = {how: things.queue(how) for how in ("together", "committed", "rejected")}, ""
+    queues, heir = {how: things.queue(how) for how in ("together", "committed", "rejected", "delivered")}, ""
     if offered(stage, "x-dead-letter-exchange", "x-dead-letter-routing-key"):
         heir = things.queue("heir")
         to_heir = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": heir}
@@ -301,6 +302,15 @@ def _settled(things: Things, publisher: Channel) -> dict[str, int]:
         if how == "committed" and not offered(stage, "tx.select"):
             continue
         taker = stage.channel(connection=stage.living())
+        if how == "delivered":
+            taker.consume(queue, no_ack=True)
+            stage.quiesce()
+            stage.get(taker, queue)
+            taker.close()
+            stage.quiesce()
+            publisher.publish(queue, persistent=True)
+            stage.confirmed(publisher)
+            continue
         if how == "committed":
             taker.tx_select()
             stage.quiesce()
@@ -332,6 +342,18 @@ def _ranked(things: Things, publisher: Channel) -> dict[str, int]:
         publisher.publish(queue, persistent=True, properties={"priority": priority})
     stage.confirmed(publisher)
     return {queue: len(PRIORITIES)}
+
+
+def _long_lived(things: Things, publisher: Channel) -> dict[str, int]:
+    """A queue with messages that expire, but not so soon."""
+    stage = things.stage
+    if not stage.profile.queue(stage.queue_type).messages_expire or not offered(stage, "expiration"):
+        return {}
+    queue = things.queue("lives long")
+    stage.quiesce()
+    publisher.publish(queue, 2, persistent=True, properties={"expiration": LATER})
+    stage.confirmed(publisher)
+    return {queue: 2}
 
 
 def _mortal(things: Things, publisher: Channel) -> list[str]:

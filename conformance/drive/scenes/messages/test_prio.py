@@ -131,8 +131,11 @@ def test_priorities_of_what_comes_back(stage: Stage) -> None:
 @rule("PRIO-006", queue_types=("classic",))
 @pytest.mark.parametrize("value", [-1, 256, "many"])
 def test_what_is_no_maximum(stage: Stage, value: object) -> None:
-    """A number that is too small or too large, and a text; where a queue with a maximum can be had."""
+    """A number that is too small or too large, and a text; where a queue with a maximum can be had. And the least."""
     stage.queue({LEVELS: 1})
+    least = stage.recorder.private_name()
+    stage.belongings.queues[least] = stage.connection
+    stage.channel().declare(least, durable=stage.durable, arguments={LEVELS: 0})
     stage.channel().declare(stage.recorder.private_name(), arguments={LEVELS: value})
     stage.quiesce()
 

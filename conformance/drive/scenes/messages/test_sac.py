@@ -130,6 +130,11 @@ def test_another_takes_over(stage: Stage, how: str, holding: bool) -> None:
     stage.quiesce()
     restock(stage, queue, 2)
     stage.quiesce()
+    _all_asked(stage)
+
+
+def _all_asked(stage: Stage) -> None:
+    """Every channel answers once more: then it is known who is still there."""
     for one in stage.used():
         if one.state == "open":
             stage.barrier(one)
@@ -146,6 +151,7 @@ def _one_after_the_other(stage: Stage) -> None:
         consumers = [one for one in consumers if one[0] is not served]
         stage.quiesce()
         restock(stage, queue, 2)
+        _all_asked(stage)
 
 
 def _others_have_left(stage: Stage) -> None:
@@ -164,6 +170,7 @@ def _others_have_left(stage: Stage) -> None:
     served.close()
     stage.quiesce()
     restock(stage, queue, 2)
+    _all_asked(stage)
 
 
 @rule("SAC-003")

@@ -160,11 +160,19 @@ def test_transactions_and_confirms_exclude_each_other(stage: Stage) -> None:
 
 @rule("CNF-020")
 def test_the_last_publish_is_confirmed_too(stage: Stage) -> None:
-    """Two one by one, a burst, and one alone; then the client falls silent."""
+    """Two one by one, a burst, and one alone; then the client falls silent. And into a full queue that drops what it
+    has into another full one."""
     channel, queue = confirming(stage), stage.queue()
     for count in (1, 1, 3, 1):
         channel.publish(queue, count)
         stage.confirmed(channel)
+    if stage.offers("x-max-length") and stage.offers("x-dead-letter-exchange"):
+        room: dict[str, object] = {"x-max-length": 1}
+        heir = stage.queue({**room, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": queue})
+        full = stage.queue({**room, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": heir})
+        for _ in "1234":
+            channel.publish(full)
+            stage.confirmed(channel)
 
 
 @rule("CNF-022")

@@ -183,11 +183,15 @@ def test_messages_that_leave_first(stage: Stage) -> None:
 
 @rule("CNF-018")
 def test_confirms_do_not_wait_for_consumers(stage: Stage) -> None:
-    """Into a queue without consumers, and into one whose consumer never acknowledges."""
-    lonely, served, receiver = stage.queue(), stage.queue(), stage.channel()
+    """Into a queue without consumers, into one whose consumer never acknowledges, and one with two that are full."""
+    lonely, served, busy, receiver = stage.queue(), stage.queue(), stage.queue(), stage.channel()
     receiver.consume(served)
+    for consumer in stage.channels(2):
+        consumer.qos(1)
+        consumer.consume(busy)
+    stage.quiesce()
     channel = confirming(stage)
-    for queue in (lonely, served):
+    for queue in (lonely, served, busy):
         channel.publish(queue, 3)
         stage.quiesce()
 

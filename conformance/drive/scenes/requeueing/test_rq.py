@@ -324,6 +324,7 @@ def test_a_returned_message_is_available_at_once(stage: Stage) -> None:
         stage.quiesce()
 
 
+FOREIGN = "cl\u00e9.\u9375.\U0001f511"
 ODD = {
     "content_type": "application/octet-stream",
     "content_encoding": "gzip",
@@ -340,7 +341,8 @@ ODD = {
 
 @rule("RQ-016")
 def test_contents_come_as_they_were_published(stage: Stage) -> None:
-    """Bodies around whole frames, of octets that differ, with properties: by get, returned, and to a consumer."""
+    """Bodies around whole frames, of octets that differ, with properties, and by a key whose characters have several
+    octets: by get, returned, and to a consumer."""
     queue = stage.queue()
     exchange = stage.exchange(queue, kind="direct", key="another key")
     publisher = stage.channel()
@@ -350,11 +352,14 @@ def test_contents_come_as_they_were_published(stage: Stage) -> None:
         body = Random(size).randbytes(size)
         publisher.publish("another key", exchange=exchange, body=body, properties=ODD)
         stage.barrier(publisher)
-    channel = stage.channel()
-    stage.fetch(channel, queue, len(sizes))
+    stage.bind(queue, exchange, FOREIGN)
+    publisher.publish(FOREIGN, exchange=exchange)
+    stage.barrier(publisher)
+    count, channel = len(sizes) + 1, stage.channel()
+    stage.fetch(channel, queue, count)
     for tag in channel.unacked:
         channel.reject(tag)
-    stage.fetch(channel, queue, len(sizes))
+    stage.fetch(channel, queue, count)
     channel.close()
     stage.quiesce()
     receiver = stage.channel()

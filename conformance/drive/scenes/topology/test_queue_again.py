@@ -59,6 +59,19 @@ def test_the_same_queue_again(stage: Stage) -> None:
         stage.quiesce()
         if channel.state != "open":
             return
+    _at_once(stage)
+
+
+def _at_once(stage: Stage) -> None:
+    """Clients of three connections declare the same new queue, and none of them waits for another."""
+    channels = [stage.channel(connection=stage.connect(f"at once {number}")) for number in range(3)]
+    stage.quiesce()
+    for _ in range(3):
+        name = stage.recorder.private_name()
+        stage.belongings.queues[name] = stage.connection
+        for channel in channels:
+            channel.declare(name, arguments=typed(stage))
+        stage.quiesce()
 
 
 @rule("QUEUE-004", queue_types=CLASSIC)

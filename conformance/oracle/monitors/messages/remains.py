@@ -211,6 +211,15 @@ def delivered(fact: Passed, notes: Notes) -> None:
         remains.delivered.add(fact.event.message or "")
 
 
+@judges(Delivered)
+def automatic(fact: Delivered, notes: Notes) -> None:
+    """What comes to a consumer that needs no acknowledgement is settled with that."""
+    consumer, remains = fact.delivery.consumer, notes.memory(Remains)
+    if consumer is not None and consumer.no_ack and not remains.overrun:
+        settled = fact.queue.name, fact.copy.id, fact.event.seq
+        remains.settled.setdefault(place_of(fact.event), []).append(settled)
+
+
 @follows("basic.get-ok", "basic.get-empty", rules=(THERE, ORDER, RANKED, *GONE, MARKED, COMMITTED, REMOVED))
 def answered(fact: Passed, notes: Notes) -> None:
     """A queue answers: what was settled before it was asked, on this channel, has been carried out."""

@@ -64,6 +64,8 @@ TAKEN = "2 > get q \n 2 < get-ok 1 m1 q persistent \n"
 SETTLED = TAKEN + "2 > ack 1 \n 2 > declare q passive \n 2 < declare-ok q \n"
 PROVEN = TAKEN + "2 > ack 1 \n 2 > get q \n 2 < get-ok 2 m2 q persistent \n"
 NEXT = "2 > get q \n 2 < get-ok 2 m2 q persistent \n"
+STARTED = "2 > consume q t no_ack \n 2 < consume-ok t \n "
+AUTOMATIC = STARTED + "2 < deliver t 1 m1 q persistent \n 2 > cancel t \n 2 < cancel-ok t \n"
 IN_TX = "2 > select \n 2 < select-ok \n" + TAKEN + "2 > ack 1 \n"
 LEFT = "1 > publish q m9 \n 1 < ack 1 \n 1 > publish q m1 persistent \n 1 < ack 2 \n"
 TX = "@open 3 \n 3 > select \n 3 < select-ok \n 3 > publish q m7 persistent \n"
@@ -170,6 +172,7 @@ BROKEN = [
     ("DUR-017", left(FULL + PROVEN, P("m1"), P("m2"), P("m3"))),
     ("DUR-017", left(FULL + PROVEN.replace("ack 1", "reject 1"), P("m1"), P("m2"), P("m3"))),
     ("DUR-017", left(FULL + IN_TX + "2 > commit \n 2 < commit-ok \n" + NEXT, P("m1"), P("m2"), P("m3"))),
+    ("DUR-017", left(FULL + AUTOMATIC + NEXT, P("m1"), P("m2"), P("m3"))),
     ("DUR-005", OF_THE_BROKER + "d:1 < return k m1 exchange=amq.direct \n d:1 < ack 1"),
     ("DUR-018", left(FULL + TAKEN, P("m1"), P("m2"), P("m3"))),
     ("DUR-019", left(COMMITTED) + DEADLINE),

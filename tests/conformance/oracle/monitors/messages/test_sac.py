@@ -15,6 +15,8 @@ COUNTED = GOT + QUEUE + "1 > qos 2 \n 1 < qos-ok \n @consume 1 q a \n @consume 2
 TO_A, TO_B = "1 < deliver a {} {} q \n", "2 < deliver b {} {} q \n"
 FIRST = "@stock q m1 \n" + TO_A.format(1, "m1")
 SECOND = "@stock q m2 \n"
+QUORUM_TWO = TWO.replace("classic", "quorum durable")
+ASKED = "2 > qos 0 \n 2 < qos-ok \n"
 CANCELLED = "1 > cancel a \n 1 < cancel-ok a \n"
 CLOSED = "1 > close \n 1 < close-ok \n"
 HELD = "@stock q m1 m2 m3 \n" + TO_A.format(1, "m1") + TO_A.format(2, "m2")
@@ -33,6 +35,7 @@ BROKEN = [
     ("SAC-001", TWO + "@stock q m1 \n - deadline replies"),
     ("SAC-001", OUTRANKED + "@stock q m1 \n - deadline replies"),
     ("SAC-002", TWO + FIRST + CANCELLED + SECOND + "- deadline replies"),
+    ("SAC-002", QUORUM_TWO + FIRST + "1 > ack 1 \n" + CLOSED + SECOND + ASKED + "- deadline replies"),
     ("SAC-003", TWO + FIRST + CLOSED + "- deadline replies"),
     ("SAC-004", QUEUE + EXCLUSIVE + "1 < consume-ok a"),
     ("SAC-004", TWO + EXCLUSIVE.replace("1 ", "3 ") + "3 < consume-ok a"),
@@ -40,6 +43,12 @@ BROKEN = [
     ("SAC-006", LIMITED + HELD + CLOSED + TO_B.format(1, "m3") + NEXT.format(2, "m1")),
 ]
 LAWFUL = {
+    "of a quorum queue, where the end of the former is not answered": (
+        QUORUM_TWO + FIRST + "1 > ack 1 \n 1 > close \n" + SECOND + ASKED + "- deadline replies"
+    ),
+    "of a quorum queue, where nobody knows that the other one is there": (
+        QUORUM_TWO + FIRST + "1 > ack 1 \n" + CLOSED + SECOND + "- deadline replies"
+    ),
     "a refusal with another code: none is named": QUEUE + EXCLUSIVE + "1 < closed 406 60 20 no",
     "one of them is full": LIMITED + HELD + "- deadline replies",
     "one of them has not started yet": TWO
