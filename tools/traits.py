@@ -6,7 +6,8 @@ A stranger of many traits hides much: what one of them breaks excuses what anoth
 one trait, and all scenes of the suite are played on it in this process, with all that surrounds a broker of our own:
 clock, management, crashes. What was seen goes through the ledger into results, as in a run, and is compared with the
 truth. What is played is kept, one file a trait; an interrupted campaign carries on, and a truth that is put right is
-told without playing again. `--known` also takes what an earlier suite said. The exit code is 1 where a verdict is wrong.
+told without playing again. `--known` also takes what an earlier suite said. The exit code is 1 where one verdict is
+wrong.
 
 A trait is given so many seconds; scenes come in an order drawn by its name, and what is not played by then is told. A
 rule is wrongly held only where all its own scenes were played.
@@ -39,13 +40,13 @@ from conformance.oracle.verdicts import Judgement
 from conformance.outcome import incidents
 from conformance.outcome.assemble import Frame, build
 from conformance.outcome.gate import Known
-from conformance.outcome.ledger import Broker, CheckEntry, Incident, Ledger, Witness, encode, gist
 from conformance.outcome.ledger import PROPERTY as ENTRY
+from conformance.outcome.ledger import Broker, CheckEntry, Incident, Ledger, Witness, encode, gist
 from conformance.outcome.results import Selection
 from conformance.session import brokers
 from conformance.session.session import around, described
 from reference_broker import ReferenceBroker
-from reference_broker.personalities import TRAITS, Trait, of
+from reference_broker.personalities import TRAITS, Trait
 from tools.personalities import restored, source
 from tools.truth import CLEARED, Run, Said, Wrong, compare
 
@@ -100,8 +101,8 @@ def ordered() -> list[Trait]:
 def told(where: str, one: Trait, run: Run, unplayed: Sequence[str], wrong: Sequence[Wrong]) -> Iterator[str]:
     """One trait for a person."""
     left = f", own scenes of {len(unplayed)} rules not played" if unplayed else ""
-    broken = sorted(rule for rule, said in run.said.items() if said.verdict == "broken")
-    yield f"{where} {one.name}: {run.seconds:.0f} s{left}, broken {' '.join(broken) or 'none'} {run.last_words}".rstrip()
+    broken = " ".join(sorted(rule for rule, said in run.said.items() if said.verdict == "broken")) or "none"
+    yield f"{where} {one.name}: {run.seconds:.0f} s{left}, broken {broken} {run.last_words}".rstrip()
     for each in wrong:
         yield f"    {each.rule} wrongly {each.what} ({one.truth.of(each.rule)}): {each.observed}"
 
