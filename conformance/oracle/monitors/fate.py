@@ -79,12 +79,14 @@ def _of_multiple(settlement: Settlement, delivery: Delivery) -> str:
     return "ACK-002" if (named.queue, named.owner) == (delivery.queue, delivery.owner) else "ACK-003"
 
 
-def settling(event: Event) -> tuple[str, ...]:
+def settling(said: Event | Settlement | None) -> tuple[str, ...]:
     """The rules by which this settlement of the client takes messages out of their queues. A broker that breaks one of
     them has taken none, so where another rule speaks of what comes after it, that explains it as well."""
-    if event.multiple:
-        return ("ACK-002", "ACK-003", "ACK-006") if event.method == "basic.ack" else ("ACK-006", "ACK-011")
-    return ("MODE-004",) if event.method == "basic.ack" else ("MODE-005", "ACK-012")
+    if said is None:
+        return ()
+    if said.multiple:
+        return ("ACK-002", "ACK-003", "ACK-006") if said.method == "basic.ack" else ("ACK-006", "ACK-011")
+    return ("MODE-004",) if said.method == "basic.ack" else ("MODE-005", "ACK-012")
 
 
 def _buffered(settlement: Settlement, delivery: Delivery) -> bool:
