@@ -1,13 +1,13 @@
 """Every trait of the personalities alone: is a rule wrongly accused, or wrongly held? `make traits [TRAIT='settle.*']`.
 
-    python -m tools.traits [GLOB ...] [--seconds N] [--machines] [--known] [--kept DIR]
+    python -m tools.traits [GLOB ...] [--seconds N] [--rules GLOB ...] [--machines] [--known] [--kept DIR]
 
 A stranger of many traits hides much: what one of them breaks excuses what another is accused of. So here a broker has
 one trait, and all scenes of the suite are played on it in this process, with all that surrounds a broker of our own:
 clock, management, crashes. What was seen goes through the ledger into results, as in a run, and is compared with the
 truth. What is played is kept, one file a trait; an interrupted campaign carries on, and a truth that is put right is
-told without playing again. `--known` also takes what an earlier suite said. The exit code is 1 where one verdict is
-wrong.
+told without playing again. `--known` also takes what an earlier suite said; with `--rules` only their scenes are
+played, and nothing is kept. The exit code is 1 where one verdict is wrong.
 
 A trait is given so many seconds; scenes come in an order drawn by its name, and what is not played by then is told. A
 rule is wrongly held only where all its own scenes were played.
@@ -24,7 +24,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +46,7 @@ from conformance.session import brokers
 from conformance.session.session import around, described
 from reference_broker import ReferenceBroker
 from reference_broker.personalities import TRAITS, Trait
+from reference_broker.personalities.kinds import fits
 from tools.personalities import restored, source
 from tools.truth import CLEARED, Run, Said, Wrong, compare
 
@@ -64,7 +64,7 @@ DEPTH = "ci"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
-    wanted = [one for one in ordered() if any(fnmatchcase(one.name, glob) for glob in options.trait or ["*"])]
+    wanted = [one for one in ordered() if fits(one.name, options.trait or ["*"])]
     wrong = 0
     for number, one in enumerate(wanted, 1):
         run, unplayed = examined(one, options)
@@ -79,6 +79,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.traits", description="Is each deviation judged rightly?")
     parser.add_argument("trait", nargs="*", metavar="GLOB", help="only those that are called so (default: all)")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of each (default: %(default)s)")
+    parser.add_argument("--rules", metavar="GLOB", nargs="+", default=[], help="only their own scenes; keeps nothing")
     parser.add_argument("--machines", action="store_true", help="play machines, too")
     parser.add_argument("--seed", type=int, default=0, help="of machines (default: %(default)s)")
     parser.add_argument("--fresh", action="store_true", help="play again what has been played")
@@ -112,6 +113,8 @@ def told(where: str, one: Trait, run: Run, unplayed: Sequence[str], wrong: Seque
 
 def examined(one: Trait, options: argparse.Namespace) -> tuple[Run, list[str]]:
     """As kept from an earlier campaign, or played now; and the rules of whose own scenes some were not played."""
+    if options.rules:
+        return play(one, options)
     path = options.kept / f"{one.name}.json"
     key = {"suite": source(), "seconds": options.seconds, "machines": options.machines, "seed": options.seed}
     if path.exists() and not options.fresh:
@@ -135,7 +138,7 @@ def play(one: Trait, options: argparse.Namespace) -> tuple[Run, list[str]]:
             return Run(one.name, (one.name,), "aborted", None, 0.0, {}, repr(failure)[:200]), []
         met.embedded = broker
         examination = Examination(described(met), bench_of(met, options.seed), begin + options.seconds)
-        unplayed = examination.play(chosen(one.name, met.profile, options.machines), met.capabilities)
+        unplayed = examination.play(chosen(one.name, met.profile, options), met.capabilities)
         said = examination.said()
     seconds = round(time.monotonic() - begin, 1)
     words = ", ".join(f"{name} {times}" for name, times in examination.failures.items())
@@ -150,9 +153,11 @@ def bench_of(met: brokers.BrokerUnderTest, seed: int) -> Bench:
     )
 
 
-def chosen(name: str, profile: Profile, machines: bool) -> list[Play]:
+def chosen(name: str, profile: Profile, options: argparse.Namespace) -> list[Play]:
     """The scenes that such a broker is given, then the machines."""
-    fitting = [one for one in plays() if one.suits(profile, DEPTH) and (machines or not one.machine)]
+    fitting = [one for one in plays() if one.suits(profile, DEPTH) and (options.machines or not one.machine)]
+    if options.rules:
+        fitting = [one for one in fitting if any(fits(rule, options.rules) for rule in one.check.rules)]
     random.Random(name).shuffle(fitting)
     return sorted(fitting, key=lambda one: one.machine)
 
