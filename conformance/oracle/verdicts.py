@@ -102,8 +102,9 @@ def explaining(
     """The rules whose breach explains what others seem to break.
 
     A rule is one of them if it is suspected and was not seen to be kept once, or if it is broken and nothing that was
-    found explains that: what would explain it as well, and was never broken, explains nothing. `found`: by rule,
-    whether a finding is certain, and its `unless`.
+    found explains that: what would explain it as well, and was never broken, explains nothing. So is what only seems
+    broken because of one of them: what that explains has the same cause. `found`: by rule, whether a finding is
+    certain, and its `unless`.
     """
     suspected = {
         rule for rule, kinds in found.items() if not exercised.get(rule) and not all(certain for certain, _ in kinds)
@@ -114,7 +115,15 @@ def explaining(
         for rule, kinds in found.items()
         if any(certain and possible.isdisjoint(unless) for certain, unless in kinds)
     }
-    return frozenset(proven | suspected)
+    causes, more = set[str](), proven | suspected
+    while more:
+        causes |= more
+        more = {
+            rule
+            for rule, kinds in found.items()
+            if rule not in causes and any(certain and not causes.isdisjoint(unless) for certain, unless in kinds)
+        }
+    return frozenset(causes)
 
 
 def stands(*, certain: bool, unless: Iterable[str], explained_by: Collection[str]) -> bool:
