@@ -23,8 +23,8 @@ from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.topology.policies import PolicyHistory, fits, number
 
 RETURNS, REMOVED = "POLICY-021", "POLICY-009"
-LIMITED = ("RQ-013",)
-"""Who passes over any limit passes over that of a policy."""
+LIMITED = ("RQ-012", "RQ-013")
+"""Who does not count returns, or passes over any limit, passes over that of a policy."""
 LIMIT, TYPE, QUORUM = "delivery-limit", "x-queue-type", "quorum"
 MESSAGES = 256
 FEW = 10
