@@ -44,7 +44,7 @@ personalities: setup  ## are strangers judged rightly? brokers that deviate in m
 	$(PY) -m tools.pages.trust --strangers; exit $$code
 
 traits: setup  ## is each of their deviations judged rightly, alone? TRAIT='settle.*' SECONDS=150; carries on
-	@$(PY) -m tools.traits $(if $(TRAIT),'$(TRAIT)') --seconds $(or $(SECONDS),150)
+	@$(PY) -m tools.personalities.traits $(if $(TRAIT),'$(TRAIT)') --seconds $(or $(SECONDS),150)
 
 naming: setup  ## is the fault of each mutant named rightly, and does its script show it? SAMPLE=n; carries on
 	@$(PY) -m tools.naming $(if $(SAMPLE),--sample $(SAMPLE)); code=$$?; \

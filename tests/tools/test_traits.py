@@ -10,7 +10,7 @@ import pytest
 
 from conformance.drive.run.plays import Play
 from reference_broker.personalities import TRAITS
-from tools import traits
+from tools.personalities import traits
 
 WRITTEN_FOR = {"RQ-009", "ACK-004"}
 

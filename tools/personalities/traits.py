@@ -1,6 +1,6 @@
 """Every trait of the personalities alone: is a rule wrongly accused, or wrongly held? `make traits [TRAIT='settle.*']`.
 
-    python -m tools.traits [GLOB ...] [--seconds N] [--rules GLOB ...] [--machines] [--known] [--kept DIR]
+    python -m tools.personalities.traits [GLOB ...] [--seconds N] [--rules GLOB ...] [--machines] [--known] [--kept DIR]
 
 A stranger of many traits hides much: what one of them breaks excuses what another is accused of. So here a broker has
 one trait, and all scenes of the suite are played on it in this process, with all that surrounds a broker of our own:
@@ -45,10 +45,10 @@ from conformance.outcome.results import Selection
 from conformance.session import brokers
 from conformance.session.session import around, described
 from reference_broker import ReferenceBroker
-from reference_broker.personalities import TRAITS, Trait
-from reference_broker.personalities.kinds import fits
-from tools.personalities import restored, source
-from tools.truth import CLEARED, Run, Said, Wrong, compare
+from reference_broker.personalities import TRAITS
+from reference_broker.personalities.kinds import Trait, fits
+from tools.personalities.__main__ import restored, source
+from tools.personalities.truth import CLEARED, Run, Said, Wrong, compare
 
 KEPT = Path("build") / "traits"
 SECONDS = 150.0
@@ -76,7 +76,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tools.traits", description="Is each deviation judged rightly?")
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.personalities.traits", description="Is each deviation judged rightly?"
+    )
     parser.add_argument("trait", nargs="*", metavar="GLOB", help="only those that are called so (default: all)")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of each (default: %(default)s)")
     parser.add_argument("--rules", metavar="GLOB", nargs="+", default=[], help="only their own scenes; keeps nothing")
