@@ -242,6 +242,13 @@ def by_size(copy: Copy) -> tuple[str, ...]:
     return ("CNF-026",) if copy.entry == PUBLISHED and publication is not None and publication.frames != 1 else ()
 
 
+def by_loss(copy: Copy) -> tuple[str, ...]:
+    """The rules that explain as well why nothing is there of what a transaction has published."""
+    publication = copy.publication
+    committed = copy.entry == PUBLISHED and publication is not None and bool(publication.committed)
+    return tuple(rule for rule in LOSING if rule != of_absent(copy)) if committed else ()
+
+
 def of_released(copy: Copy) -> tuple[str, ...]:
     """The rules by which a message that was never settled goes back when its channel ends; the likeliest first."""
     held = copy.holder

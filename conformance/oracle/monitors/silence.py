@@ -327,7 +327,7 @@ def _also(copy: Copy) -> tuple[str, ...]:
         return tuple(of_channel(copy.aground))
     if copy.entry == RELEASED and held is not None and not held.channel.came_back:
         return of_end(held)
-    return (*fate.by_size(copy), *(fate.LOSING if copy.survives else ()))
+    return (*fate.by_size(copy), *(fate.LOSING if copy.survives else fate.by_loss(copy)))
 
 
 def _history(copy: Copy) -> str:
