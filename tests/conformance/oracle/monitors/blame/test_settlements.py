@@ -86,3 +86,32 @@ def test_an_end_may_be_about_a_settlement_elsewhere(play: Play) -> None:
     before = explained(play, history.format("1 > ack 2 multiple"), "ACK-017")
     assert before == ("ACK-013", "ACK-002")
     assert explained(play, history.format(""), "ACK-017") == ("ACK-013",)
+
+
+SLOTS = """
+    @queue q
+    @open 1
+    1 > qos 5
+    1 < qos-ok
+    @consume 1 q c1
+    @stock q m1 m2 m3 m4 m5
+    1 < deliver c1 1 m1 q
+    1 < deliver c1 2 m2 q
+    1 < deliver c1 3 m3 q
+    1 < deliver c1 4 m4 q
+    1 < deliver c1 5 m5 q
+    1 > ack 2 {}
+    1 > ack 3
+    1 > nack 4 requeue
+    1 < deliver c1 6 m4 q redelivered
+    @stock q m6
+    - deadline replies
+    @close 1
+    @drain q m4 m5 m6
+"""
+
+
+def test_who_frees_one_slot_for_several_has_fewer(play: Play) -> None:
+    """QOS-019: a mixture leaves a slot free, unless the settlement of several in it has freed only one (QOS-012)."""
+    assert {"QOS-012", "QOS-013"} < {*explained(play, SLOTS.format("multiple"), "QOS-019")}
+    assert explained(play, SLOTS.format(""), "QOS-019") == ()
