@@ -7,7 +7,7 @@ OUT := build/conformance
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: screenshots help setup beside bytecode conformance equality native test-long captures matrix repeat test test-unit trust mutation lint brokers brokers-stop bench bench-pipeline fuzz docs clients timeouts crash personalities naming packages images clients-suites restarts clean
+.PHONY: screenshots help setup beside bytecode conformance equality native test-long captures matrix repeat test test-unit trust mutation lint brokers brokers-stop bench bench-pipeline fuzz docs clients timeouts crash personalities naming packages images clients-suites restarts traits clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 16
@@ -42,6 +42,9 @@ endif
 personalities: setup  ## are strangers judged rightly? brokers that deviate in many ways at once, RUNS=2000 drawn ones too; SEED=1 DEPTH=smoke
 	@$(PY) -m tools.personalities --runs $(or $(RUNS),0) --seed $(or $(SEED),0) --depth $(if $(filter file,$(origin DEPTH)),smoke,$(DEPTH)); code=$$?; \
 	$(PY) -m tools.pages.trust --strangers; exit $$code
+
+traits: setup  ## is each of their deviations judged rightly, alone? TRAIT='settle.*' SECONDS=150; carries on
+	@$(PY) -m tools.personalities.traits $(if $(TRAIT),'$(TRAIT)') --seconds $(or $(SECONDS),150)
 
 naming: setup  ## is the fault of each mutant named rightly, and does its script show it? SAMPLE=n; carries on
 	@$(PY) -m tools.naming $(if $(SAMPLE),--sample $(SAMPLE)); code=$$?; \

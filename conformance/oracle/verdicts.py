@@ -101,14 +101,29 @@ def explaining(
 ) -> frozenset[str]:
     """The rules whose breach explains what others seem to break.
 
-    A rule is one of them if it is broken and no other rule explains that, or if it is suspected and was not seen to be
-    kept once. `found`: by rule, whether a finding is certain, and its `unless`.
+    A rule is one of them if it is suspected and was not seen to be kept once, or if it is broken and nothing that was
+    found explains that: what would explain it as well, and was never broken, explains nothing. So is what only seems
+    broken because of one of them: what that explains has the same cause. `found`: by rule, whether a finding is
+    certain, and its `unless`.
     """
-    proven = {rule for rule, kinds in found.items() if any(certain and not unless for certain, unless in kinds)}
     suspected = {
         rule for rule, kinds in found.items() if not exercised.get(rule) and not all(certain for certain, _ in kinds)
     }
-    return frozenset(proven | suspected)
+    possible = suspected | {rule for rule, kinds in found.items() if any(certain for certain, _ in kinds)}
+    proven = {
+        rule
+        for rule, kinds in found.items()
+        if any(certain and possible.isdisjoint(unless) for certain, unless in kinds)
+    }
+    causes, more = set[str](), proven | suspected
+    while more:
+        causes |= more
+        more = {
+            rule
+            for rule, kinds in found.items()
+            if rule not in causes and any(certain and not causes.isdisjoint(unless) for certain, unless in kinds)
+        }
+    return frozenset(causes)
 
 
 def stands(*, certain: bool, unless: Iterable[str], explained_by: Collection[str]) -> bool:

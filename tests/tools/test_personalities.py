@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from reference_broker.personalities import personality
-from tools import personalities
-from tools.truth import compare
+from tools.personalities import __main__ as personalities
+from tools.personalities.truth import compare
 
 SHORT = (
     "redelivered.always+cancel.notifies-everybody+tune.small-frames",

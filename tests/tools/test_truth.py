@@ -8,10 +8,10 @@ from typing import Any
 
 from reference_broker.personalities import PERSONALITIES, of
 from reference_broker.personalities.kinds import Truth
-from tools import personalities
 from tools.pages import sections
 from tools.pages import strangers as strangers_page
-from tools.truth import Run, Said, Wrong, answers_of, compare, sound, tally
+from tools.personalities import __main__ as personalities
+from tools.personalities.truth import Run, Said, Wrong, answers_of, compare, sound, tally
 
 TRUTH = Truth(frozenset({"ACK-001", "ACK-002"}), frozenset({"RQ-*"}), frozenset({"TMO-*", "ACK-002"}))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from conformance.history.events import Event
 from conformance.oracle.model.connections.endings import orphaned
 from conformance.oracle.model.records import (
     DEAD,
@@ -76,6 +77,16 @@ def _of_multiple(settlement: Settlement, delivery: Delivery) -> str:
         return "ACK-006"
     named = settlement.covered[-1]
     return "ACK-002" if (named.queue, named.owner) == (delivery.queue, delivery.owner) else "ACK-003"
+
+
+def settling(said: Event | Settlement | None) -> tuple[str, ...]:
+    """The rules by which this settlement of the client takes messages out of their queues. A broker that breaks one of
+    them has taken none, so where another rule speaks of what comes after it, that explains it as well."""
+    if said is None:
+        return ()
+    if said.multiple:
+        return ("ACK-002", "ACK-003", "ACK-006") if said.method == "basic.ack" else ("ACK-006", "ACK-011")
+    return ("MODE-004",) if said.method == "basic.ack" else ("MODE-005", "ACK-012")
 
 
 def _buffered(settlement: Settlement, delivery: Delivery) -> bool:
@@ -229,6 +240,13 @@ def by_size(copy: Copy) -> tuple[str, ...]:
     """The rule that would explain the loss of a message that no queue has shown yet, by the size of its publish."""
     publication = copy.publication
     return ("CNF-026",) if copy.entry == PUBLISHED and publication is not None and publication.frames != 1 else ()
+
+
+def by_loss(copy: Copy) -> tuple[str, ...]:
+    """The rules that explain as well why nothing is there of what a transaction has published."""
+    publication = copy.publication
+    committed = copy.entry == PUBLISHED and publication is not None and bool(publication.committed)
+    return tuple(rule for rule in LOSING if rule != of_absent(copy)) if committed else ()
 
 
 def of_released(copy: Copy) -> tuple[str, ...]:

@@ -111,6 +111,9 @@ def test_what_another_broken_rule_explains_is_not_certain() -> None:
     assert verdicts(build(ledger(doubtful, circle), FRAME))["ACK-001"] == "broken"
     both = verdicts(build(ledger(doubtful, proof), FRAME))
     assert (both["ACK-001"], both["AUTO-004"]) == ("inconclusive", "broken")
+    further = entry("d", witnesses=(Witness(replace(finding("ACK-002"), unless=("ACK-001",))),))
+    assert verdicts(build(ledger(doubtful, further), FRAME))["ACK-002"] == "inconclusive", "ACK-001 has no other cause"
+    assert verdicts(build(ledger(doubtful, proof, further), FRAME))["ACK-002"] == "inconclusive", "AUTO-004 is that"
     excuse = Deviation("AUTO-004", "stays", "a bug", "issue 1", "me", None, ("classic", "quorum"))
     known = replace(FRAME, known=gate.Known((excuse,)))
     assert verdicts(build(ledger(doubtful, proof), known))["ACK-001"] == "broken", "its consequences were known as well"

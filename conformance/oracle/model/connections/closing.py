@@ -180,7 +180,8 @@ def _bereft(channel: ChannelLife) -> bool:
 def close_connection(model: Model, connection: Connection, event: Event, cause: str = "connection error") -> Facts:
     """The broker's connection.close, or an end that nobody had asked for."""
     failing = [one for one in connection.channels.values() if one.settlement_error is not None and not one.close_seen]
-    named = next(filter(None, (suspect(one, event) for one in connection.open_channels())), None)
+    suspects = filter(None, (suspect(one, event) for one in connection.open_channels()))
+    named = max(suspects, key=lambda one: one.seq, default=None)
     yield ConnectionFailed(event, connection, connection.error, failing, named)
     connection.error = None
     lose_connection(connection, event.seq, cause)

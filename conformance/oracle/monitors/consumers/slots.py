@@ -22,6 +22,8 @@ MIXED = 3
 """This many ways of giving slots back are a mixture."""
 SETTLING_SEVERAL = ("ACK-002", "ACK-003", "ACK-006")
 """What a settlement of several takes; a broker that errs here keeps slots that should be free."""
+FREEING_SEVERAL = ("QOS-012", "QOS-013")
+"""How many slots that frees."""
 GETS_COUNT = "QOS-015"
 """Whoever counts gets may serve nobody, and frees a slot of others when one is settled."""
 
@@ -52,7 +54,8 @@ def kept(channel: ChannelLife, consumer: Consumer, rule: str) -> tuple[str, ...]
         return ()
     leaks = dict.fromkeys(_of_leak(channel, window) for window in limited)
     several = any(multiple for window in limited for _, multiple, _ in window.ways)
-    others = (*leaks, *(SETTLING_SEVERAL if several else ()), *miscounted(channel, rule))
+    freeing = () if rule in FREEING_SEVERAL else FREEING_SEVERAL
+    others = (*leaks, *((*SETTLING_SEVERAL, *freeing) if several else ()), *miscounted(channel, rule))
     return tuple(other for other in others if other not in ("", rule))
 
 

@@ -7,6 +7,7 @@ kind has added or removed messages, and nothing is certain.
 from __future__ import annotations
 
 from conformance.oracle.model.facts import Counted
+from conformance.oracle.monitors import fate
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import judges
 
@@ -30,4 +31,11 @@ def counted(fact: Counted, notes: Notes) -> None:
     certain = earlier or (due == expected and (removes or count > expected))
     if count > expected and fact.queue.held and not (earlier or removes):
         certain = False  # what somebody holds may have come back unseen
-    notes.find(rule, fact.event, allowed, f"{method}: {observed}", fact.by, certain=certain)
+    others = _of_settled(fact) if count > expected else ()
+    notes.find(rule, fact.event, allowed, f"{method}: {observed}", fact.by, certain=certain, unless=others)
+
+
+def _of_settled(fact: Counted) -> tuple[str, ...]:
+    """The rules by which messages have been taken out of the queue since the answer before."""
+    since = (one.settlement for one in fact.queue.settled if one.settlement and one.settlement.seq > fact.by)
+    return tuple(dict.fromkeys(rule for settlement in since for rule in fate.settling(settlement)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from conformance.history.events import METHOD, Event
 from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.facts import ChannelInsteadOfConnection, ConnectionFailed
-from conformance.oracle.model.records import ClientError
+from conformance.oracle.model.records import ClientError, Settlement
 from conformance.oracle.monitors import fate
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.deliveries.err import of_form
@@ -222,8 +222,20 @@ def connection_lost_over_nothing(fact: ConnectionFailed, notes: Notes) -> None:
             f"connection: {seen}",
             suspect.seq,
             certain=(named or (failed and alone)) and fate.one_cause(suspect, failed=failed),
-            unless=fate.refuses_any(suspect, rule),
+            unless=(*fate.refuses_any(suspect, rule), *_of_earlier(fact, suspect, rule, failed=failed)),
         )
+
+
+def _of_earlier(fact: ConnectionFailed, suspect: Settlement, rule: str, *, failed: bool) -> tuple[str, ...]:
+    """The rules of settlements by the same method that were sent before on other channels, and are not known to be
+    accepted: the broker may complain of one of them."""
+    found = {
+        fate.of_refused(one, failed=failed)
+        for channel in fact.connection.open_channels()
+        for one in channel.unproven
+        if channel is not suspect.channel and one.method_id == suspect.method_id and not one.refusal
+    }
+    return tuple(sorted(found - {rule, fate.WITHOUT_CAUSE}))
 
 
 @judges(ChannelInsteadOfConnection, "ERR-009", "QOS-025")

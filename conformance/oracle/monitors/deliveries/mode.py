@@ -162,6 +162,7 @@ def dead_letters_keep_their_order(fact: Delivered, notes: Notes) -> None:
                 f"{copy.id} is delivered, {other.id} not yet",
                 other.entered,
                 copy.entered,
+                unless=fate.settling(earlier.settlement),
             )
             return
         if _before(death, earlier):

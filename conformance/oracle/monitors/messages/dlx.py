@@ -79,6 +79,7 @@ def came(fact: Passed, notes: Notes) -> None:
     tracked.queue, tracked.exchange, tracked.key = queue, event.exchange or "", event.routing_key or ""
     tracked.deaths = tuple(_death(one) for one in deaths)
     tracked.fate, tracked.died_ns = (ACKED, event.time_ns) if automatic else (HELD, 0)
+    tracked.settling = ("MODE-002",) if automatic else ()
     tracked.committed, tracked.returned_ns = 0, 0
     tracked.holder, tracked.delivered = fact.connection.channels.get(event.channel), event.seq
 
@@ -114,7 +115,8 @@ def _judge(
     if queue == tracked.queue and told == tracked.deaths and tracked.fate != GIVEN_UP:
         if tracked.fate == ACKED and tracked.died_ns and lettering.alone(tracked):
             tracked.over = True
-            notes.find(SETTLED, event, "not again: it was acknowledged", words(told), tracked.sent)
+            allowed = "not again: it was acknowledged"
+            notes.find(SETTLED, event, allowed, words(told), tracked.sent, unless=tracked.settling)
         return  # it was given back
     if lettering.alone(tracked) and not _goes_on(tracked.deaths, told):
         tracked.over = True
@@ -123,7 +125,8 @@ def _judge(
         return
     if tracked.fate == ACKED and tracked.died_ns and told != tracked.deaths:
         tracked.over = True
-        notes.find(SETTLED, event, "no dead letter of what was acknowledged", words(told), tracked.sent)
+        allowed = "no dead letter of what was acknowledged"
+        notes.find(SETTLED, event, allowed, words(told), tracked.sent, unless=tracked.settling)
         return
     rejected = told[:1] and told[0][:2] == (tracked.queue, REJECTED)
     if rejected and lettering.alone(tracked) and lettering.kept_back(tracked):

@@ -115,7 +115,7 @@ def answered(fact: Confirmed, notes: Notes) -> None:
                 queue.accepted, queue.last = queue.accepted + 1, max(queue.last, publication.number)
                 if queue.accepted > queue.most:
                     allowed = f"basic.nack for {publication}: {publication.routing_key} has {queue.most} messages"
-                    notes.find(BURIED, event, allowed, f"basic.ack {fact.number}", publication.seq)
+                    notes.find(BURIED, event, allowed, f"basic.ack {fact.number}", publication.seq, unless=LOSING)
                     del memory.queues[publication.routing_key]
             elif queue.accepted == queue.most and publication.number > queue.last:  # else it may have another reason
                 queue.refused[publication.message] = publication.seq, event.time_ns
@@ -125,7 +125,8 @@ def answered(fact: Confirmed, notes: Notes) -> None:
         counted = fact.channel.counted or fact.number == fact.channel.published
         certain = counted and confirming.full(fact.channel, publication, fact.resolved)
         allowed = f"basic.nack for {publication}: {full.name}, one of its queues, is full and rejects"
-        notes.find(OTHERS, event, allowed, f"basic.ack {fact.number}", publication.seq, certain=certain)
+        seen = f"basic.ack {fact.number}"
+        notes.find(OTHERS, event, allowed, seen, publication.seq, certain=certain, unless=LOSING)
 
 
 # -- in other queues

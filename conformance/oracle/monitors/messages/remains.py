@@ -19,6 +19,7 @@ from conformance.oracle.model.queues import emptied
 from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.model.records import DEAD, OUT, PROVISIONAL, WAITING, Copy
 from conformance.oracle.monitors.contents.content import address, changed, retyped
+from conformance.oracle.monitors.fate import settling
 from conformance.oracle.monitors.messages.kept import KEPT, Kept, Place, fate, place_of
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges
@@ -83,6 +84,8 @@ class Remains:
     settled: dict[Place, list[tuple[str, str, int]]] = field(default_factory=dict)
     """Queue, message, and when; no later answer of the queue has come yet."""
     proven: dict[str, set[str]] = field(default_factory=dict)
+    settling: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """By message: the rules by which it was settled."""
     uncommitted: dict[Place, list[tuple[str, str]]] = field(default_factory=dict)
     """Queue and message: settled in a transaction, which has not been committed."""
     transactions: dict[Place, list[str]] = field(default_factory=dict)
@@ -129,6 +132,7 @@ def _give_up(remains: Remains) -> None:
         remains.twice,
         remains.committed,
         remains.proven,
+        remains.settling,
     ):
         table.clear()
 
@@ -186,6 +190,7 @@ def _settle(event: Event, remains: Remains) -> None:
     held = remains.tags.get(place, {})
     covered = [one for one in held if one == tag or (event.multiple and (tag == 0 or one < tag))]
     found = [held.pop(one) for one in covered]
+    remains.settling.update(dict.fromkeys((message for _, message in found), settling(event)))
     if place in remains.transactions:
         remains.uncommitted.setdefault(place, []).extend(found)
     else:
@@ -234,6 +239,7 @@ def answered(fact: Passed, notes: Notes) -> None:
     if event.method == "basic.get-ok":
         message = event.message or ""
         if request.no_ack:
+            remains.settling.setdefault(message, ("MODE-002",))
             remains.settled.setdefault(place, []).append((queue, message, event.seq))
         else:
             remains.tags.setdefault(place, {})[event.delivery_tag or 0] = queue, message
@@ -335,7 +341,8 @@ def _came(line: Stores, event: Event, notes: Notes) -> None:
     rule = line.gone.get(message)
     if rule is not None:
         allowed = f"{message} is not there after the restart: {GONE[rule]}"
-        notes.find(rule, event, allowed, f"{event.method} of {message}")
+        others = notes.memory(Remains).settling.get(message, ()) if rule == NO_SETTLED else ()
+        notes.find(rule, event, allowed, f"{event.method} of {message}", unless=others)
     elif message in line.purged or (line.bare and message in notes.memory(Remains).before):
         why = "it was purged" if message in line.purged else "the queue was empty"
         allowed = f"{message} is not there after the restart: {why}"

@@ -14,7 +14,8 @@ from conformance.history.events import TO_BROKER
 from conformance.oracle.model.connections.channels import LIVE, OPEN, ChannelLife, Consumer
 from conformance.oracle.model.facts import Delivered, Passed
 from conformance.oracle.model.queues.queue import Queue
-from conformance.oracle.model.records import RELEASED, Copy
+from conformance.oracle.model.records import GONE, RELEASED, Copy
+from conformance.oracle.monitors import fate
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.refusals import ANY, refuses
 from conformance.oracle.monitors.table import follows, judges
@@ -111,11 +112,18 @@ def _beside(fact: Delivered, mine: Served, known: list[Served], notes: Notes) ->
         rule = FULL if other.filled else ONE
         allowed = f"{other.consumer.tag} alone is served, until it leaves"
         observed = f"{mine.consumer.tag} gets {fact.copy.id}"
-        notes.find(rule, fact.event, allowed, observed, other.last, other.consumer.since)
+        unless = _after_a_refusal(fact.copy)
+        notes.find(rule, fact.event, allowed, observed, other.last, other.consumer.since, unless=unless)
     elif mine.last and _waiting(fact.queue, mine):
         notes.exercise(ONE)
         if mine.filled:
             notes.exercise(FULL)
+
+
+def _after_a_refusal(copy: Copy) -> tuple[str, ...]:
+    """The rules that explain it where the message had been settled: a broker that refuses the settlement has ended
+    whoever was served, and has the message again."""
+    return fate.of_settled(copy.holder) if copy.place == GONE and copy.holder is not None else ()
 
 
 def _waiting(queue: Queue, mine: Served) -> bool:

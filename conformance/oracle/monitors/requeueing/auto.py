@@ -198,6 +198,7 @@ def _twice(fact: Delivered, copy: Copy, held: Delivery, notes: Notes) -> None:
         f"{copy.id} comes back a second time",
         held.seq,
         copy.entered,
+        unless=("AUTO-008", "ACK-016") if held.consumer is not None and held.consumer.asked else (),
     )
 
 

@@ -23,6 +23,8 @@ from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.topology.policies import PolicyHistory, fits, number
 
 RETURNS, REMOVED = "POLICY-021", "POLICY-009"
+LIMITED = ("RQ-012", "RQ-013")
+"""Who does not count returns, or passes over any limit, passes over that of a policy."""
 LIMIT, TYPE, QUORUM = "delivery-limit", "x-queue-type", "quorum"
 MESSAGES = 256
 FEW = 10
@@ -114,7 +116,7 @@ def came(fact: Delivered, notes: Notes) -> None:
     found.came, found.holder = found.came + 1, (event.connection, event.channel)
     if found.returned > found.limit and not found.free:
         allowed = f"{message} no more: it was rejected {found.returned} times, and the policy allows {found.limit}"
-        notes.find(RETURNS, event, allowed, f"{event.method} of {message}", found.sent, *found.told)
+        notes.find(RETURNS, event, allowed, f"{event.method} of {message}", found.sent, *found.told, unless=LIMITED)
         known[message] = None
 
 

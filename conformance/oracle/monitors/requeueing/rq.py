@@ -100,7 +100,7 @@ def not_empty(fact: FoundEmpty, notes: Notes) -> None:
                 copy.entered,
                 fact.since,
                 certain=not doubtful,
-                unless=fate.by_size(copy),
+                unless=(*fate.by_size(copy), *fate.by_loss(copy)),
             )
             return
 

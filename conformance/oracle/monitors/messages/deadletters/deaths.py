@@ -101,6 +101,8 @@ class TrackedMessage:
     """When the broker had certainly taken the rejection."""
     by: ChannelLife | None = None
     """The channel on which it was settled."""
+    settling: tuple[str, ...] = ()
+    """The rules by which that took it out of its queue."""
     holder: ChannelLife | None = None
     """The channel that got it last."""
     delivered: int = 0

@@ -86,7 +86,9 @@ def _absent(fact: FoundEmpty, message: str, tracked: TrackedMessage, lettering: 
         if died and too_late(asked, tracked.died_ns, DEAD_LETTERS, notes):
             tracked.over = True
             allowed = f"{message} in {name}, by a key in CC"
-            notes.find(COPIES, fact.event, allowed, "the queue is empty", tracked.sent, unless=LOSING)
+            notes.find(
+                COPIES, fact.event, allowed, "the queue is empty", tracked.sent, unless=(*LOSING, *tracked.settling)
+            )
         return
     steps = lettering.way(tracked, name) if tracked.fate in (WAITING, GIVEN_UP, PUSHED) else None
     due = _due(tracked, steps, lettering) if steps else 0
@@ -101,7 +103,8 @@ def _absent(fact: FoundEmpty, message: str, tracked: TrackedMessage, lettering: 
         rule = ON_AND_ON if name in tracked.seen else OF_REASON[steps[-1].reason]
         deaths = words(after(tracked.deaths, steps))
         allowed = f"{message} in {name}, {deaths}"
-        notes.find(rule, fact.event, allowed, "the queue is empty", tracked.sent, unless=LOSING)
+        others = (*LOSING, *tracked.settling) if steps[0].reason == REJECTED else LOSING
+        notes.find(rule, fact.event, allowed, "the queue is empty", tracked.sent, unless=others)
 
 
 def _could_bury(tracked: TrackedMessage, name: str, lettering: DeadLettering) -> bool:

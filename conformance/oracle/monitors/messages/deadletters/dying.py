@@ -11,6 +11,7 @@ from __future__ import annotations
 from conformance.history.events import TO_BROKER
 from conformance.oracle.model.connections.channels import OPEN
 from conformance.oracle.model.facts import Accepted, Answered, ChannelClosed, Confirmed, Passed, Policed, Stopping
+from conformance.oracle.monitors.fate import settling
 from conformance.oracle.monitors.messages.deadletters.deaths import (
     ACKED,
     GIVEN_UP,
@@ -158,7 +159,7 @@ def settled(fact: Passed, notes: Notes) -> None:
         if (channel.transactional and back) or channel.state != OPEN or channel.indeterminate:
             known[delivery.message] = None
             continue
-        tracked.by = channel
+        tracked.by, tracked.settling = channel, settling(event)
         if channel.transactional:
             lettering.put_off(channel, delivery.message, ACKED if event.method == "basic.ack" else GIVEN_UP)
         elif event.method == "basic.ack":

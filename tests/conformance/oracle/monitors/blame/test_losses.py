@@ -11,6 +11,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.oracle.monitors.fate import LOSING
+from tests.conformance.oracle.monitors.messages.test_len import refusing
 from tests.support.blame import SETTLED, STOCK, UNKNOWN, doubted
 
 
@@ -156,3 +157,19 @@ def test_who_loses_messages_anyway_may_not_have_dropped_the_wrong_end(play) -> N
     found = [play(stocked + first + rest + empty).judge.judgement.findings for rest in ("", second)]
     assert [(one.rule, one.unless) for one in found[0]] == [("LEN-002", LOSING)]
     assert [(one.rule, one.unless) for one in found[1]] == [("LEN-001", ())]
+
+
+BOTH = "@queue q \n @open 1 \n 1 > select \n 1 < select-ok \n 1 > publish q m1 \n 1 > commit \n 1 < commit-ok \n"
+
+
+def test_what_a_transaction_has_published_may_be_lost_as_anything_is(play) -> None:
+    """TX-010: a broker that loses publishes without any cause loses those of a transaction, too."""
+    history = BOTH + "@open 2 \n 2 > get q no_ack \n 2 < get-empty"
+    found = {one.rule: one.unless for one in play(history).judge.judgement.findings if one.certain}
+    assert set(LOSING) <= {*found["TX-010"]}
+
+
+def test_what_is_lost_leaves_room(play) -> None:
+    """LEN-013: a broker that loses what it takes has room where the queue would be full."""
+    (found,) = play(refusing(third="ack")).judge.judgement.findings
+    assert (found.rule, found.unless) == ("LEN-013", LOSING)

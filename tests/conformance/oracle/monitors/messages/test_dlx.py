@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
+from conformance.oracle.monitors.fate import LOSING
 from tests.support.tables import test_broken, test_lawful, test_sound
 
 __all__ = ["test_broken", "test_lawful", "test_sound"]
@@ -445,3 +448,16 @@ def test_what_was_to_be_given_back_may_have_died_of_it(play) -> None:
     """DLX-002, and not DLX-008 as well: a broker that never requeues breaks ACK-012."""
     book = play(LATE + ASK + GOT + dead(ONCE))
     assert [(one.rule, one.unless) for one in book.judge.judgement.findings] == [("DLX-002", ("ACK-012", "RQ-013"))]
+
+
+@pytest.mark.parametrize(
+    ("settled", "others"),
+    [
+        ("reject 1", ("MODE-005", "ACK-012")),
+        ("nack 1 multiple", ("ACK-006", "ACK-011")),
+    ],
+)
+def test_what_was_not_rejected_is_no_dead_letter(play, settled: str, others: tuple[str, ...]) -> None:
+    """DLX-001: a broker that settles nothing by this has broken the rule about that."""
+    book = play(two() + M1 + REJECTED.replace("reject 1", settled) + LATER + ASK + EMPTY)
+    assert [(one.rule, one.unless) for one in book.judge.judgement.findings] == [("DLX-001", (*LOSING, *others))]

@@ -290,3 +290,18 @@ def test_a_kill_promises_less(play) -> None:
 def test_others_have_nothing_to_say_of_it(play, profile: str) -> None:
     """What was known before is no evidence for other families."""
     assert play(left(FULL + PROVEN, "m2 redelivered persistent", P("m3")), profile).broken == []
+
+
+@pytest.mark.parametrize(
+    ("settled", "others"),
+    [
+        ("ack 1", ("MODE-004",)),
+        ("ack 1 multiple", ("ACK-002", "ACK-003", "ACK-006")),
+        ("reject 1", ("MODE-005", "ACK-012")),
+    ],
+)
+def test_what_was_never_settled_is_there_after_a_restart(play, settled: str, others: tuple[str, ...]) -> None:
+    """DUR-017: a broker that settles nothing by this has broken the rule about that."""
+    book = play(left(FULL + PROVEN.replace("ack 1", settled), P("m1"), P("m2"), P("m3")))
+    found = book.judge.judgement.findings[0]
+    assert (found.rule, found.unless) == ("DUR-017", others)

@@ -29,9 +29,9 @@ from pathlib import Path
 from typing import Any
 
 from reference_broker.personalities import PERSONALITIES, Personality, drawn, personality
-from tools.truth import Compared, How, Run, Said, answers_of, compare, sound, tally
+from tools.personalities.truth import Compared, How, Run, Said, answers_of, compare, sound, tally
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 FIGURES = Path("build") / "personalities.json"
 KEPT = Path("build") / "personalities"
 BOUNDS = {"smoke": 180.0, "ci": 960.0, "deep": 3600.0}
