@@ -5,6 +5,7 @@ from __future__ import annotations
 from conformance.oracle.model.connections.channels import ChannelLife, Consumer
 from conformance.oracle.model.facts import Confirmed, Delivered, Missing, Unanswered
 from conformance.oracle.model.owed import CLOSE, CONFIRM, DELIVERY, HANDSHAKE, HARD_CLOSE, NOTICE
+from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.model.records import (
     DEAD,
     PUBLISHED,
@@ -196,7 +197,7 @@ def _of_missing(channel: ChannelLife, consumer: Consumer, copy: Copy) -> tuple[s
 def _of_the_queue(consumer: Consumer, copy: Copy) -> tuple[str, ...]:
     """The rule that says who of several is served, or which message is first; none where there is no choice."""
     source = consumer.source
-    if source.single_active and len(source.receivers) - source.lost > 1:
+    if source.single_active and len(source.receivers) - source.lost > 1 and not _handed_over(source):
         return ("SAC-001",)
     if source.single_active and not consumer.received:
         return ("SAC-003",) if copy.entry == RELEASED else ("SAC-002",)
@@ -205,6 +206,12 @@ def _of_the_queue(consumer: Consumer, copy: Copy) -> tuple[str, ...]:
     if source.levels and source.kind == "classic" and copy.entry == PUBLISHED:
         return ("PRIO-007",)
     return ("NOWAIT-005",) if consumer.quiet and not consumer.received else ()
+
+
+def _handed_over(queue: Queue) -> bool:
+    """Has somebody left, and was none of those who are there served yet? Then one of them has to take over."""
+    staying = [one.consumer for one in queue.receivers if one.consumer is not None]
+    return queue.parted + queue.fallen > 0 and not any(one.received for one in staying)
 
 
 def _below_full(consumer: Consumer) -> bool:

@@ -215,3 +215,21 @@ def failure_has_no_heir(parts: Parts) -> None:
         below.fail(self)
 
     parts.override("channel", fail=fail)
+
+
+@changes(
+    "single.two-heirs",
+    "two take over from one that leaves with deliveries",
+    "SAC-001",
+    field="https://github.com/rabbitmq/rabbitmq-server/releases/tag/v4.3.0",
+)
+def two_heirs(parts: Parts) -> None:
+    below = parts.queue
+
+    def leave(self: Queue, consumer: Consumer) -> None:
+        held = consumer is self.active and consumer.own.held > 0
+        below.leave(self, consumer)
+        if held and self.active is not None:
+            self.ring.extend([other for other in self.consumers if other is not self.active][:1])
+
+    parts.override("queue", leave=leave)

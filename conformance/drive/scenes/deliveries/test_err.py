@@ -295,8 +295,8 @@ def test_the_error_comes_before_later_replies(stage: Stage, settle: str) -> None
 @rule("ERR-012")
 def test_the_edges_of_what_is_lawful(stage: Stage) -> None:
     """Purging, getting, recovering, limiting and settling where there is nothing; the longest key; another limit beside
-    a consumer; settling what a cancelled one holds; gets where one consumer is served at a time; and a dead letter for
-    a queue that was deleted. Each on a connection of its own."""
+    a consumer; two consumers at once; settling what a cancelled one holds; gets where one consumer is served at a time;
+    and a dead letter for a queue that was deleted. Each on a connection of its own."""
     queue = stage.queue()
     edges: tuple[Callable[[Channel], object], ...] = (
         lambda channel: channel.purge(queue),
@@ -307,6 +307,7 @@ def test_the_edges_of_what_is_lawful(stage: Stage) -> None:
         lambda channel: channel.publish(queue, body=b""),
         lambda channel: channel.publish("k" * LONGEST),
         lambda channel: _limited_anew(stage, channel),
+        lambda channel: _two_at_once(stage, channel),
         lambda channel: _got_one_by_one(stage, channel),
         lambda channel: _heir_is_gone(stage, channel),
     )
@@ -318,6 +319,13 @@ def test_the_edges_of_what_is_lawful(stage: Stage) -> None:
         if channel.state == "open":
             channel.close()
         stage.quiesce()
+
+
+def _two_at_once(stage: Stage, channel: Channel) -> None:
+    queue = stage.queue()
+    with stage.batch():
+        for _ in "12":
+            channel.consume(queue)
 
 
 def _got_one_by_one(stage: Stage, channel: Channel) -> None:

@@ -79,9 +79,9 @@ def test_one_of_three_is_served(stage: Stage, rank: int) -> None:
 
 
 def _comes_back(stage: Stage) -> None:
-    """It is cancelled while it holds a message, and waits behind the one that is served now."""
+    """It is cancelled while it holds a message, of three, and waits behind the one that is served now."""
     queue = stage.queue(SINGLE)
-    consumers = waiting(stage, queue, 2)
+    consumers = waiting(stage, queue, 3)
     restock(stage, queue, 1)
     former, tag = active(stage, consumers)
     former.cancel(tag)

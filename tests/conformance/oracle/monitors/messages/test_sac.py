@@ -36,6 +36,7 @@ BROKEN = [
     ("SAC-001", OUTRANKED + "@stock q m1 \n - deadline replies"),
     ("SAC-002", TWO + FIRST + CANCELLED + SECOND + "- deadline replies"),
     ("SAC-002", QUORUM_TWO + FIRST + "1 > ack 1 \n" + CLOSED + SECOND + ASKED + "- deadline replies"),
+    ("SAC-002", TWO + "@consume 3 q c \n" + FIRST + CANCELLED + SECOND + "- deadline replies"),
     ("SAC-003", TWO + FIRST + CLOSED + "- deadline replies"),
     ("SAC-004", QUEUE + EXCLUSIVE + "1 < consume-ok a"),
     ("SAC-004", TWO + EXCLUSIVE.replace("1 ", "3 ") + "3 < consume-ok a"),
