@@ -217,12 +217,7 @@ def failure_has_no_heir(parts: Parts) -> None:
     parts.override("channel", fail=fail)
 
 
-@changes(
-    "single.two-heirs",
-    "two take over from one that leaves with deliveries",
-    "SAC-001",
-    field="https://github.com/rabbitmq/rabbitmq-server/releases/tag/v4.3.0",
-)
+@changes("single.two-heirs", "two take over from one that leaves with deliveries", "SAC-001")
 def two_heirs(parts: Parts) -> None:
     below = parts.queue
 
