@@ -54,6 +54,7 @@ ALWAYS = {
     "binding-without-value",
     "priorities-under-channel-limit",
     "decimal-of-many-places",
+    "limited-in-octets",
     "recover-in-transaction",
     "recover-in-transaction-here",
 }
