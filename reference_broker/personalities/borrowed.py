@@ -122,7 +122,8 @@ MAY: Mapping[str, str] = {
     "routes.confirm-before-return": "",
     "routes.return-with-code-313": "TX-003",
     "routes.returned-without-consumers": "",
-    "routes.rejected-confirmed": "CNF-021",
+    # LEN-012 and LEN-013 say themselves that the publisher is told
+    "routes.rejected-confirmed": "CNF-021 LEN-012 LEN-013",
     "routes.failed-publish-refused": "CONTENT-006 TTL-009",
     # transactions
     "transactions.rollback-requeues": "",
