@@ -95,7 +95,9 @@ MAY: Mapping[str, str] = {
     "cancel.notifies-twice": "CAN-008",
     "cancel.closes-the-deaf": f"{INTERNAL} CAN-011",
     "cancel.unknown-tag-refused": "",
-    "cancel.answered-only": "CAN-005 CAN-013 CAN-014 AUTO-008",
+    # each of these rules says what comes of a consumer that its client has cancelled, or of a queue that has none
+    "cancel.answered-only": "CAN-005 CAN-013 CAN-014 AUTO-008 DRT-002 DRT-007 DRT-008 QUEUE-024 QUEUE-030 SAC-002 "
+    "TTL-010",
     "cancel.nowait-answered": "",
     "cancel.client-answer-crashes": INTERNAL,
     "cancel.second-replaces-first": "ERR-009",
@@ -122,7 +124,8 @@ MAY: Mapping[str, str] = {
     "routes.confirm-before-return": "",
     "routes.return-with-code-313": "TX-003",
     "routes.returned-without-consumers": "",
-    "routes.rejected-confirmed": "CNF-021",
+    # LEN-012 and LEN-013 say themselves that the publisher is told
+    "routes.rejected-confirmed": "CNF-021 LEN-012 LEN-013",
     "routes.failed-publish-refused": "CONTENT-006 TTL-009",
     # transactions
     "transactions.rollback-requeues": "",

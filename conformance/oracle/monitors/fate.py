@@ -27,6 +27,8 @@ MANY = 32
 LOSING = ("RQ-011", "CNF-010")
 """Who breaks one of these loses messages without any cause: where another rule speaks of its cause, that explains it as
 well."""
+TAKING = (*LOSING, "CNF-011")
+"""Likewise where a full queue that must refuse seems to take a message: who confirms what such a queue rejects."""
 WITHOUT_CAUSE = "ACK-013"
 """Who breaks this refuses settlements of outstanding deliveries, and nothing else that was done explains it."""
 _ENTRY_RULES = {PUBLISHED: "RQ-011", RECOVERED: "RQ-014", DEAD: "MODE-005", RETURNED_LATE: "TMO-006"}

@@ -222,8 +222,10 @@ def _below_full(consumer: Consumer) -> bool:
 
 def _in_doubt(rule: str, channel: ChannelLife, consumer: Consumer) -> bool:
     """May something else explain it as well: a former life of the channel's number that has not ended, another limit
-    that was set meanwhile and has reached it (QOS-004), deliveries of its siblings, or the end of a channel that woke
-    nobody (AUTO-012)?"""
+    that was set meanwhile and has reached it (QOS-004), deliveries of its siblings, the end of a channel that woke
+    nobody (AUTO-012), or that its client has lost the right to read the queue (CAN-019)?"""
+    if consumer.queue in channel.connection.unreadable:
+        return True
     if consumer.overruled or (channel.previous is not None and channel.previous.afterlife):
         return True
     if rule == slots.GETS_COUNT:

@@ -148,9 +148,17 @@ def wants_an_answer(self: Channel, consumer: Consumer) -> None:
     "CAN-004",
 )
 def closes_the_deaf(self: Channel, consumer: Consumer) -> None:
-    Channel.cancelled(self, consumer)
-    if not self.connection.announces_cancel() and not self.closing:
-        self.connection.close_channel(self, not_found("queue", consumer.queue.name), (0, 0))
+    if self.connection.announces_cancel():
+        Channel.cancelled(self, consumer)
+    elif self.consumers.get(consumer.tag) is consumer:
+        close_for(self, consumer)
+
+
+def close_for(self: Channel, consumer: Consumer) -> None:
+    """All consumers of the channel whose queue is gone have gone with it."""
+    for tag in [tag for tag, one in self.consumers.items() if one.queue is consumer.queue]:
+        del self.consumers[tag]
+    self.connection.close_channel(self, not_found("queue", consumer.queue.name), (0, 0))
 
 
 @replaces(
@@ -163,9 +171,7 @@ def closes_instead_of_telling(self: Channel, consumer: Consumer) -> None:
     if not self.connection.announces_cancel():
         Channel.cancelled(self, consumer)
     elif self.consumers.get(consumer.tag) is consumer:
-        for tag in [tag for tag, one in self.consumers.items() if one.queue is consumer.queue]:
-            del self.consumers[tag]
-        self.connection.close_channel(self, not_found("queue", consumer.queue.name), (0, 0))
+        close_for(self, consumer)
 
 
 @replaces("channel.cancelled", "cancel.delivers-after-notice", "one more delivery follows the notification", "CAN-010")

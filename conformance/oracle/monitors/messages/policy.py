@@ -13,7 +13,7 @@ from __future__ import annotations
 from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model.connections.channels import OPEN
 from conformance.oracle.model.facts import Confirmed, Passed, Policed
-from conformance.oracle.monitors.fate import LOSING
+from conformance.oracle.monitors.fate import LOSING, TAKING
 from conformance.oracle.monitors.messages.kept import KEPT, Kept, fate
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.policed import (
@@ -221,7 +221,7 @@ def _answered(event: Event, entry: PolicedQueue, answer: str, expected: str, not
     if certain and wrong and (answer == TAKEN or entry.denied == REFUSALS):
         does = "refuses what comes" if entry.refuses else "drops its oldest message"
         allowed = f"{expected}: {entry.name} has {entry.most} messages, and {does}"
-        notes.find(entry.speaks, event, allowed, answer, *entry.told, unless=LOSING if answer == TAKEN else ())
+        notes.find(entry.speaks, event, allowed, answer, *entry.told, unless=TAKING if answer == TAKEN else ())
     elif certain and not wrong and answer == REFUSED and entry.speaks in OF_FULL:
         notes.exercise(entry.speaks)
 

@@ -15,7 +15,7 @@ from conformance.history.events import TO_BROKER
 from conformance.oracle.model.facts import Confirmed, Delivered, FoundEmpty, Passed
 from conformance.oracle.model.publishing import confirming
 from conformance.oracle.model.records import Copy
-from conformance.oracle.monitors.fate import LOSING
+from conformance.oracle.monitors.fate import LOSING, TAKING
 from conformance.oracle.monitors.messages.deadletters.deaths import MAXLEN, properties, table_of
 from conformance.oracle.monitors.messages.dlx import source_of
 from conformance.oracle.monitors.messages.ttl import Lives
@@ -115,7 +115,7 @@ def answered(fact: Confirmed, notes: Notes) -> None:
                 queue.accepted, queue.last = queue.accepted + 1, max(queue.last, publication.number)
                 if queue.accepted > queue.most:
                     allowed = f"basic.nack for {publication}: {publication.routing_key} has {queue.most} messages"
-                    notes.find(BURIED, event, allowed, f"basic.ack {fact.number}", publication.seq, unless=LOSING)
+                    notes.find(BURIED, event, allowed, f"basic.ack {fact.number}", publication.seq, unless=TAKING)
                     del memory.queues[publication.routing_key]
             elif queue.accepted == queue.most and publication.number > queue.last:  # else it may have another reason
                 queue.refused[publication.message] = publication.seq, event.time_ns

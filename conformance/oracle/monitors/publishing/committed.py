@@ -39,6 +39,8 @@ from conformance.oracle.topology.preconditions import Asked
 
 SETTLED, THERE, ORDER, RETURNS = "TX-009", "TX-010", "TX-011", "TX-012"
 OWN, DECLARED, MISTAKEN, UNSETTLED = "TX-013", "TX-014", "TX-015", "TX-016"
+UNDONE = "TX-002"
+"""Who breaks this returns what a rollback makes outstanding again: it is nobody's when the next transaction ends."""
 COMMIT, ROLLBACK = "tx.commit", "tx.rollback"
 NOT_FOUND, UNKNOWN_TAG = 404, 406
 MOST = 256
@@ -136,7 +138,8 @@ def sent_again(fact: Delivered, notes: Notes) -> None:
     at = notes.memory(Transactions).kept.get(held.seq)
     if at is not None:
         allowed = f"{copy.id} stays with channel {held.channel.number}: a rollback returns nothing"
-        notes.find(UNSETTLED, fact.event, allowed, f"{copy.id} is delivered a second time", held.seq, at)
+        seen, others = f"{copy.id} is delivered a second time", (UNDONE,) if held.restored else ()
+        notes.find(UNSETTLED, fact.event, allowed, seen, held.seq, at, unless=others)
 
 
 @judges(Accepted, UNSETTLED)

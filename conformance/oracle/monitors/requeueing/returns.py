@@ -102,6 +102,7 @@ def counters(fact: Delivered, notes: Notes) -> None:
             f"they say {_words(told)}",
             copy.published,
             copy.entered,
+            unless=fate.by_rollback(copy),
         )
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.oracle.monitors.fate import LOSING
+from conformance.oracle.monitors.fate import LOSING, TAKING
 from tests.conformance.oracle.monitors.messages.test_len import refusing
+from tests.conformance.oracle.monitors.messages.test_policy import DROPS, PLAIN, REFUSES, SAYS_REJECT, sent
 from tests.support.blame import SETTLED, STOCK, UNKNOWN, doubted
 
 
@@ -170,6 +171,14 @@ def test_what_a_transaction_has_published_may_be_lost_as_anything_is(play) -> No
 
 
 def test_what_is_lost_leaves_room(play) -> None:
-    """LEN-013: a broker that loses what it takes has room where the queue would be full."""
+    """LEN-013: a broker that loses what it takes has room where the queue would be full, and CNF-011 speaks of one that
+    confirms what it rejects."""
     (found,) = play(refusing(third="ack")).judge.judgement.findings
-    assert (found.rule, found.unless) == ("LEN-013", LOSING)
+    assert (found.rule, found.unless) == ("LEN-013", TAKING)
+
+
+@pytest.mark.parametrize(("rule", "full"), [("POLICY-018", PLAIN + REFUSES), ("POLICY-020", SAYS_REJECT + DROPS)])
+def test_who_confirms_what_is_rejected_need_not_have_passed_over_a_policy(play, rule: str, full: str) -> None:
+    """CNF-011: a full queue rejects all the same, and the publisher is told nothing of it."""
+    (found,) = play(full + sent(1, 2, 3)).judge.judgement.findings
+    assert (found.rule, found.unless) == (rule, TAKING)

@@ -115,3 +115,23 @@ def test_who_frees_one_slot_for_several_has_fewer(play: Play) -> None:
     """QOS-019: a mixture leaves a slot free, unless the settlement of several in it has freed only one (QOS-012)."""
     assert {"QOS-012", "QOS-013"} < {*explained(play, SLOTS.format("multiple"), "QOS-019")}
     assert explained(play, SLOTS.format(""), "QOS-019") == ()
+
+
+UNDONE = (
+    "@queue q quorum \n @stock q m1 \n @open 1 \n 1 > select \n 1 < select-ok \n @hold 1 q m1 \n 1 > ack 1 \n"
+    "1 > rollback \n 1 < rollback-ok \n"
+)
+
+
+def test_what_a_rollback_has_returned_is_not_outstanding_in_the_next_transaction(play) -> None:
+    """TX-002: its deliveries are nobody's then, and TX-016 speaks of those that nobody has settled."""
+    again = "1 > rollback \n 1 < rollback-ok \n @open 2 \n 2 > get q \n 2 < get-ok 1 m1 q redelivered"
+    found = {one.rule: one.unless for one in play(UNDONE + again).judge.judgement.findings}
+    assert found["TX-016"] == ("TX-002",)
+
+
+def test_what_a_rollback_has_returned_is_counted_otherwise(play) -> None:
+    """TX-002: it has returned by the rollback, and not by the end of its channel."""
+    again = "@close 1 \n @open 2 \n 2 > get q \n 2 < get-ok 1 m1 q redelivered x-acquired-count=2"
+    (found,) = play(UNDONE + again).judge.judgement.findings
+    assert (found.rule, found.unless) == ("RQ-012", ("TX-002", "TX-016"))

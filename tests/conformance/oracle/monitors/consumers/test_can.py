@@ -295,3 +295,12 @@ def test_a_complaint_of_a_free_tag(play, tag: str, text: str, found: list[str]) 
     """CAN-018: where it is of the tag, and of no other thing about it than that it is in use."""
     start = f"@queue q \n @open 1 \n 1 > consume q {tag} \n"
     assert play(start + f"0 < kicked 530 60 20 {text}").broken == found
+
+
+def test_who_may_no_longer_read_need_not_be_served(play) -> None:
+    """CAN-019: a broker that ends such a consumer, and does not say so, owes it nothing."""
+    history = REVOKED + "0 < renew-ok \n @stock q m1 \n @barrier 1 \n - deadline replies"
+    book = play(history).rest()
+    assert "QOS-002" not in book.broken
+    kept = history.replace("- rights c q \n ", "")
+    assert "QOS-002" in play(kept).rest().broken
