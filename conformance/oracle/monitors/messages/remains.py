@@ -210,19 +210,16 @@ def returned(fact: Passed, notes: Notes) -> None:
 
 @follows("basic.deliver", "basic.get-ok")
 def delivered(fact: Passed, notes: Notes) -> None:
-    """Whether it is settled, and when, is another question."""
-    remains = notes.memory(Remains)
-    if fact.event.message in remains.published:
-        remains.delivered.add(fact.event.message or "")
-
-
-@judges(Delivered)
-def automatic(fact: Delivered, notes: Notes) -> None:
-    """What comes to a consumer that needs no acknowledgement is settled with that."""
-    consumer, remains = fact.delivery.consumer, notes.memory(Remains)
-    if consumer is not None and consumer.no_ack and not remains.overrun:
-        settled = fact.queue.name, fact.copy.id, fact.event.seq
-        remains.settled.setdefault(place_of(fact.event), []).append(settled)
+    """What comes to a consumer that needs no acknowledgement is settled with that. Whether a get settles is another
+    question."""
+    event, remains = fact.event, notes.memory(Remains)
+    if event.message in remains.published:
+        remains.delivered.add(event.message or "")
+    channel = fact.connection.channels.get(event.channel)
+    consumer = channel.consumers.get(event.consumer_tag or "") if channel is not None else None
+    if consumer is not None and consumer.no_ack and event.method == "basic.deliver" and not remains.overrun:
+        settled = consumer.queue, event.message or "", event.seq
+        remains.settled.setdefault(place_of(event), []).append(settled)
 
 
 @follows("basic.get-ok", "basic.get-empty", rules=(THERE, ORDER, RANKED, *GONE, MARKED, COMMITTED, REMOVED))
