@@ -40,11 +40,18 @@ def test_one_finding_that_nothing_explains_breaks_its_rule() -> None:
 
 @pytest.mark.parametrize(
     "other",
-    [(), (found("ACK-003"),), (found(PROOF, unless=("ACK-003",)),)],
-    ids=["no other", "another rule", "explained itself"],
+    [(), (found("ACK-003"),), (found(PROOF, unless=(KEPT,)),)],
+    ids=["no other", "another rule", "each the other"],
 )
 def test_what_is_not_proven_explains_nothing(other: tuple[Finding, ...]) -> None:
     assert verdicts(found(KEPT, unless=(PROOF,)), *other)[KEPT].verdict == "broken"
+
+
+def test_what_nothing_found_explains_is_a_cause_and_so_is_what_that_explains() -> None:
+    rows = verdicts(found(KEPT, unless=(PROOF,)), found(PROOF, unless=("ACK-003",)))
+    assert (rows[KEPT].verdict, rows[PROOF].verdict) == ("inconclusive", "broken")
+    rows = verdicts(found(KEPT, unless=(PROOF,)), found(PROOF, unless=("ACK-003",)), found("ACK-003"))
+    assert [rows[rule].verdict for rule in (KEPT, PROOF, "ACK-003")] == ["inconclusive", "inconclusive", "broken"]
 
 
 @pytest.mark.parametrize(("kept", "verdict"), [((PROOF,), "broken"), ((), "inconclusive")], ids=["seen", "not seen"])

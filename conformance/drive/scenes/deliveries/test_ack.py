@@ -50,7 +50,6 @@ def _over_a_queue_that_is_gone(stage: Stage) -> None:
 def test_a_multiple_settles_all_up_to_its_tag(stage: Stage) -> None:
     """U = {1..6}: after ack(2), ack(4, multiple) takes 1, 3 and 4; 5 and 6 go back. And where two that it takes
     had come before; of more than an octet can count, by name and by tag 0; and where a queue has been deleted."""
-    _over_a_queue_that_is_gone(stage)
     for tag in (WIDE, 0):
         channel = limited(stage, stocked(stage, WIDE + 2), 0)
         channel.ack(tag, multiple=True)
@@ -72,6 +71,7 @@ def test_a_multiple_settles_all_up_to_its_tag(stage: Stage) -> None:
     stage.barrier(channel)
     channel.close()
     stage.quiesce()
+    _over_a_queue_that_is_gone(stage)
 
 
 @rule("ACK-003")
