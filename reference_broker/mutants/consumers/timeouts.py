@@ -221,6 +221,19 @@ def second_is_lost(self: Timeouts, line: Line) -> None:
         Timeouts.arm(self, line)
 
 
+@replaces(
+    "timeouts.fire",
+    "timeouts.early-settlement-hides",
+    "the deadline of what was settled in time is the last that the queue looks at",
+    "TMO-010",
+)
+def early_settlement_hides(self: Timeouts, line: Line) -> None:
+    line.armed = False
+    if expired := self.expired(line):
+        self.time_out(expired, line.consumer)
+        self.arm(line)
+
+
 # -- the timeout state
 
 

@@ -90,6 +90,7 @@ IMITATE = {
     "prefetch.gets-fill-the-channel",
     "timeouts.stale-by-consumer-tag",
     "timeouts.second-is-lost",
+    "timeouts.early-settlement-hides",
     "timeouts.whole-consumer",
     "expiry.shown-again",
     "expiry.revived-for-a-moment",
@@ -187,6 +188,7 @@ def test_a_race_that_shows_each_time_is_no_race(one: tuple[str, Deviation]) -> N
     [
         ("rabbitmq-4.3", "errors.crossing-close-unanswered", "ERR-008"),
         ("rabbitmq-4.3", "timeouts.second-is-lost", "TMO-010"),
+        ("rabbitmq-4.3", "timeouts.early-settlement-hides", "TMO-010"),
     ],
 )
 def test_a_broker_that_always_loses_the_race_does_not_pass(

@@ -143,12 +143,18 @@ def test_others_are_not_hit(stage: Stage) -> None:
 
 @rule("TMO-010", queue_types=QUORUM)
 def test_each_delivery_has_its_own_deadline(stage: Stage) -> None:
-    """Second deliveries come half-way through the timeout of the first, to five consumers."""
+    """Second deliveries come half-way through the timeout of the first, to five consumers. Five others give theirs back
+    half-way, and have it again."""
     queues = [stocked(stage, 1) for _ in range(5)]
     channel = stage.channel(connection=polite(stage))
     for queue in queues:
         timed(stage, queue, 2 * T, channel=channel, prefetch=2)
+    again = stage.channel(connection=polite(stage))
+    for _ in queues:
+        timed(stage, stocked(stage, 1), 2 * T, channel=again)
     pause(stage, T)
+    for tag in outstanding(again):
+        again.reject(tag)
     publisher = stage.channel()
     publisher.confirm()
     for queue in queues:

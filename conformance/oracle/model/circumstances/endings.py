@@ -106,6 +106,18 @@ def deadlines(model: Model, channel: ChannelLife) -> Found:
     for one in timed:
         if any(other is not one and other.queue == one.queue for other in timed):
             yield out(one), "several-deadlines"
+        yield from _after_another(one)
+
+
+def waited(model: Model) -> Found:
+    """The client waited for timeouts in vain."""
+    for one in outstanding(model) if model.settings.timed else ():
+        yield from _after_another(one)
+
+
+def _after_another(delivery: Delivery) -> Found:
+    if delivery.timer is not None and delivery.timer.alone:
+        yield out(delivery), "deadline-after-settled"
 
 
 def outstanding(model: Model) -> Iterator[Delivery]:

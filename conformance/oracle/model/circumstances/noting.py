@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from conformance.history.events import END, KILLED, MALFORMED, RESTARTED, RIGHTS, Event
+from conformance.history.events import DEADLINE, END, KILLED, MALFORMED, RESTARTED, RIGHTS, Event
 from conformance.oracle.model.circumstances import consumers, contents, endings, further, narrow, queues
 from conformance.oracle.model.circumstances.places import EVERYWHERE, Found, life, on, places_of
 from conformance.oracle.model.facts import Fact
@@ -57,6 +57,8 @@ def _completed(model: Model, event: Event) -> Found:
         yield from endings.killed(model, event)
     if event.kind == RESTARTED and event.args.get("state") == "stopping":
         yield from endings.restarted(model)
+    if event.kind == DEADLINE and event.args.get("for") == "timeouts":
+        yield from endings.waited(model)
     if event.channel == 0 and event.method and not event.method.startswith("connection."):
         yield f"connection {event.connection}", "method-on-channel-0"
     if model.topology.rights.states:

@@ -94,6 +94,8 @@ class Timer:
     """Another consumer's delivery timed out while this one was out."""
     later: bool = False
     """An older one of the same consumer did."""
+    behind: Delivery | None = None
+    """The last delivery of the queue before it, if its deadline was to come first."""
     overdue: bool = False
     tick: int = 0
     """The broker looks only so often."""
@@ -103,6 +105,12 @@ class Timer:
         """In nanoseconds."""
         timeout = self.levels.effective()
         return None if timeout is None else timeout * MS
+
+    @property
+    def alone(self) -> bool:
+        """The delivery before it has left before its deadline, for which the queue may still look."""
+        older = self.behind
+        return older is not None and not older.stale and older.channel.unacked.get(older.tag) is not older
 
     def possible(self, now: int) -> bool:
         """May it have timed out by now?"""
@@ -125,6 +133,8 @@ class Settings:
     stamps: dict[int, int] = field(default_factory=dict)
     timed: bool = False
     """Timeouts are the history's subject: from now on the times of what the client sends are kept."""
+    latest: dict[Queue, Delivery] = field(default_factory=dict)
+    """The last delivery of each queue that watches its deliveries."""
 
     def policy(self, event: Event) -> None:
         """A policy is in force for this queue, or no longer."""
@@ -199,6 +209,15 @@ def delivered(model: Model, channel: ChannelLife, event: Event, since: int) -> N
     if levels is not None:
         earliest = max(begin, stamps.get(delivery.copy.entered, 0))
         delivery.timer = Timer(levels, earliest, event.time_ns, tick=0 if watch == "queue" else TICK)
+        if watch == "queue":
+            delivery.timer.behind = _ahead(model.settings.latest.get(queue), delivery.timer)
+            model.settings.latest[queue] = delivery
+
+
+def _ahead(older: Delivery | None, timer: Timer) -> Delivery | None:
+    """The older one, if its time is not over yet, and will be before that of the new one."""
+    first, then = older.timer.due() if older is not None and older.timer is not None else None, timer.due()
+    return older if first is not None and then is not None and timer.at < first < then else None
 
 
 # -- timeouts

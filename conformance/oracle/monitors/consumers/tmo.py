@@ -322,7 +322,7 @@ def never(fact: TimeoutOverdue, notes: Notes) -> None:
         return
     notices = channel.connection.notices
     waited = (fact.event.time_ns - timer.at) / SECOND
-    if timer.later:
+    if timer.later or timer.alone:
         rules = {"TMO-010"}
     elif timer.limit == 0:
         rules = {"TMO-023"}

@@ -27,6 +27,7 @@ MANY = (
 TIMED = (
     "@queue q quorum x-consumer-timeout=1000 \n @stock q m1 m2 \n @open 1 \n 0 < start notify \n 0 > start-ok notify \n"
 )
+AGAIN = "- wait {} \n 1 > reject 1 requeue \n 1 < deliver c1 2 m1 q redelivered \n - wait 9 \n "
 SELECTED = "@open 1 \n 1 > select \n 1 < select-ok \n"
 ROOM = "@queue q classic x-max-length=1 x-overflow=reject-publish \n @stock q m1 \n @open 1 \n"
 LISTENS = "@consume 1 amq.rabbitmq.reply-to r no_ack \n"
@@ -82,6 +83,7 @@ ARISES = {
     "channel-limit-after-gets": HELD + "1 > qos 3 global",
     "stale-returned": TIMED + OUT + "- wait 2 \n 1 < cancel c1 no_wait \n 1 > nack 1 requeue",
     "several-deadlines": TIMED + OUT + "1 < deliver c1 2 m2 q \n - wait 2 \n 1 < cancel c1 no_wait",
+    "deadline-after-settled": TIMED + OUT + AGAIN.format(0.5) + "- deadline timeouts",
     "client-cancel-ok": "@queue q \n @consume 1 q c1 \n 90 > delete q \n 90 < delete-ok \n 1 < cancel c1 no_wait \n "
     "1 > agreed c1",
     "nothing-to-settle": "@open 1 \n 1 > ack 0 multiple",
@@ -177,6 +179,7 @@ MISSES = {
     "channel-limit-after-gets": HELD + "1 > ack 2 multiple \n 1 > qos 3 global",
     "stale-returned": TIMED + OUT + "- wait 2 \n 1 < cancel c1 no_wait \n 1 > ack 1",
     "several-deadlines": TIMED + OUT + "- wait 2 \n 1 < cancel c1 no_wait",
+    "deadline-after-settled": TIMED + OUT + AGAIN.format(1.5) + "- deadline timeouts",
     "client-cancel-ok": "@queue q \n @consume 1 q c1 \n 90 > delete q \n 90 < delete-ok \n 1 < cancel c1 no_wait",
     "nothing-to-settle": HELD + "1 > ack 0 multiple",
     "nothing-to-settle-in-transaction": SELECTED + "1 > nack 1 multiple requeue \n @open 2 \n 2 > ack 0 multiple",

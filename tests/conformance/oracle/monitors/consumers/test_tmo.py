@@ -246,6 +246,27 @@ def test_two_notices_for_two_deliveries_of_one_moment(play) -> None:
     assert play(TWO_AT_ONCE + "1 < cancel c1 no_wait\n1 > ack 1\n1 > ack 2\n@barrier 1", "rabbitmq-4.3").broken == []
 
 
+AGAIN = ON + HELD + "- wait {before}\n1 > reject 1 requeue\n1 < deliver c1 2 m1 q redelivered\n- wait {after}\n"
+
+
+@pytest.mark.parametrize("settled", ["1 > reject 1 requeue", "1 > ack 1\n@stock q m2", "@close 1"])
+def test_the_deadline_of_a_delivery_that_was_settled_in_time_hides_no_other(play, settled: str) -> None:
+    """TMO-010: the next one that the consumer, or the queue, sends out has its own."""
+    text = AGAIN.format(before=0.5, after=9).replace("1 > reject 1 requeue", settled)
+    if "ack" in settled:
+        text = text.replace("2 m1 q redelivered", "2 m2 q")
+    if "close" in settled:
+        later = "2 > consume q c1 x-consumer-timeout=1000\n2 < consume-ok c1\n2 < deliver c1 1 m1 q redelivered"
+        text = text.replace("1 < deliver c1 2 m1 q redelivered", f"@open 2\n{later}")
+    assert play(text + "- deadline timeouts", "rabbitmq-4.3").broken == ["TMO-010"]
+
+
+def test_where_no_deadline_was_ahead_there_is_but_one(play) -> None:
+    late = ON + HELD.replace("1000", "9000") + "- wait 0.5\n1 > ack 1\n@open 2\n@stock q m2\n"
+    shorter = "2 > consume q c2 x-consumer-timeout=1000\n2 < consume-ok c2\n2 < deliver c2 1 m2 q\n- wait 9\n"
+    assert play(late + shorter + "- deadline timeouts", "rabbitmq-4.3").broken == ["TMO-007"]
+
+
 def test_what_one_notice_may_not_have_been_about_is_owed_to_nobody(play) -> None:
     other = "2 > open\n2 < open-ok\n2 > consume q c2\n2 < consume-ok c2\n2 < deliver c2 1 m1 q redelivered\n"
     assert play(TWO_AT_ONCE + other + "- deadline replies", "rabbitmq-4.3").broken == []
