@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.drive.scenes.precedence import GENERAL, combinations_of
-from conformance.oracle.model.consumers.timeouts import Levels
+from conformance.oracle.model.consumers.clocks import Levels
 from tools.pages import timeouts
 
 EARLY, LATE = 150, 400

@@ -20,7 +20,7 @@ from conformance.drive.run.bench import Bench
 from conformance.drive.scenes.precedence import combinations_of, possible, stage_rows
 from conformance.drive.stage import Stage
 from conformance.history.events import TO_CLIENT
-from conformance.oracle.model.consumers.timeouts import Levels
+from conformance.oracle.model.consumers.clocks import Levels
 from conformance.session import brokers
 from conformance.session.brokers import BrokerUnderTest
 

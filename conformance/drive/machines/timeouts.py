@@ -30,7 +30,7 @@ from conformance.drive.machines.swarm import Alphabet, weighted
 from conformance.drive.machines.world import CONSUMERS, World
 from conformance.drive.stage import Stage
 from conformance.history.events import TO_CLIENT, Event
-from conformance.oracle.model.consumers.timeouts import ARGUMENT, MS
+from conformance.oracle.model.consumers.clocks import ARGUMENT, MS
 
 OF_THE_QUEUE = 1500
 """Milliseconds: the timeout of the second queue."""

@@ -12,7 +12,7 @@ from itertools import combinations, permutations
 
 from conformance.drive.around import Around, expire
 from conformance.drive.stage import Stage
-from conformance.oracle.model.consumers.timeouts import ARGUMENT, Levels
+from conformance.oracle.model.consumers.clocks import ARGUMENT, Levels
 
 NAMES = ("consumer", "argument", "policy", "general")
 SHORTEST, APART = 500, 1500

@@ -7,7 +7,7 @@ from conformance.drive.channel import Channel
 from conformance.drive.drivers.raw import RawConnection
 from conformance.drive.scenes.props import restock, stocked
 from conformance.drive.stage import Stage
-from conformance.oracle.model.consumers.timeouts import ARGUMENT
+from conformance.oracle.model.consumers.clocks import ARGUMENT
 
 T, SOONER, LONG, AN_HOUR = 500, 250, 60_000, 3_600_000
 """Milliseconds."""

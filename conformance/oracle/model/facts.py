@@ -29,7 +29,7 @@ from conformance.oracle.topology import Topology
 
 if TYPE_CHECKING:
     from conformance.oracle.model.consumers.cancelling import Ended
-    from conformance.oracle.model.consumers.timeouts import Levels
+    from conformance.oracle.model.consumers.clocks import Levels
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from conformance.oracle.model import incidents, memory, receiving, sending
 from conformance.oracle.model.connections import alarms, closing, endings, handshaking, opening
 from conformance.oracle.model.connections.connection import Connection
 from conformance.oracle.model.connections.pauses import Pauses
-from conformance.oracle.model.consumers import cancelling, timeouts
+from conformance.oracle.model.consumers import cancelling, clocks, timeouts
 from conformance.oracle.model.doubts import gaps
 from conformance.oracle.model.facts import CloseConfirmed, ConnectionFailed, Fact, Unlawful
 from conformance.oracle.model.owed import Obligation, owed_by
@@ -60,7 +60,7 @@ class Model:
         """It was taken off the wire between its clients and the broker."""
         self.homes: dict[str, str] | None = None
         """By queue: the virtual host in which it was named first. None: nobody else observes this history."""
-        self.settings = timeouts.Settings()
+        self.settings = clocks.Settings()
         self.pauses = Pauses()
         self.over: deque[str] = deque()
         self.killed = 0

@@ -23,7 +23,7 @@ from conformance.oracle.topology import TopologyChange
 
 if TYPE_CHECKING:
     from conformance.oracle.model.connections.channels import ChannelLife, Consumer
-    from conformance.oracle.model.consumers.timeouts import Timer
+    from conformance.oracle.model.consumers.clocks import Timer
     from conformance.oracle.model.queues.queue import Queue
 
 WAITING, OUT, GONE, VOID, PROVISIONAL = "waiting", "out", "gone", "void", "provisional"

@@ -19,7 +19,7 @@ from conformance.drive.scenes.precedence import possible, stage_rows
 from conformance.drive.scenes.props import outstanding, reopen, restock, stocked
 from conformance.drive.scenes.timing import LONG, SOONER, T, about_once_a_minute, by_queue, pause, plain, polite, timed
 from conformance.drive.stage import Stage
-from conformance.oracle.model.consumers.timeouts import ARGUMENT
+from conformance.oracle.model.consumers.clocks import ARGUMENT
 
 CERTAINLY = 1100
 """This much later the second of two deliveries that came together has timed out like the first."""

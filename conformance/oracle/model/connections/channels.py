@@ -35,7 +35,7 @@ from conformance.oracle.model.records import (
 if TYPE_CHECKING:
     from conformance.oracle.model.connections.connection import Connection
     from conformance.oracle.model.consumers.cancelling import Ended
-    from conformance.oracle.model.consumers.timeouts import Levels
+    from conformance.oracle.model.consumers.clocks import Levels
     from conformance.oracle.model.queues.queue import Queue
     from conformance.oracle.topology import TopologyChange
 

@@ -13,7 +13,7 @@ from conformance.history.events import Event
 from conformance.oracle import topology
 from conformance.oracle.model.connections import endings, requests
 from conformance.oracle.model.connections.channels import CANCELLING, LIVE, STARTING, TIMED, ChannelLife, Consumer
-from conformance.oracle.model.consumers import cancelling, settling, taking, timeouts, windows
+from conformance.oracle.model.consumers import cancelling, clocks, settling, taking, timeouts, windows
 from conformance.oracle.model.doubts import races
 from conformance.oracle.model.queues import counts
 from conformance.oracle.model.records import RECOVERED, ClientError, Delivery, PotentialReceiver, Settlement
@@ -29,7 +29,7 @@ def consume(model: Model, channel: ChannelLife, event: Event) -> None:
     refusal = timeouts.refusal(model, event, queue.kind, event.args.get("arguments") or {})
     if refusal:
         requests.fail_channel(
-            channel, event, refusal, 406, f"basic.consume from a {queue.kind} queue with {timeouts.ARGUMENT}"
+            channel, event, refusal, 406, f"basic.consume from a {queue.kind} queue with {clocks.ARGUMENT}"
         )
         return
     if tag and present is not None and present.state == TIMED:

@@ -13,7 +13,7 @@ from conformance.oracle import topology
 from conformance.oracle.model import memory
 from conformance.oracle.model.connections import requests
 from conformance.oracle.model.connections.channels import ChannelLife
-from conformance.oracle.model.consumers import cancelling, timeouts
+from conformance.oracle.model.consumers import cancelling, clocks, timeouts
 from conformance.oracle.model.queues import counts, declaring, dropping
 from conformance.oracle.model.queues.stock import stock_of
 from conformance.oracle.model.records import Census, Request
@@ -31,9 +31,9 @@ def declare(model: Model, channel: ChannelLife, event: Event) -> None:
     kind = str(arguments.get("x-queue-type") or "classic")
     refusal = timeouts.refusal(model, event, kind, arguments) if "passive" not in event.flags else ""
     if refusal:
-        requests.fail_channel(channel, event, refusal, 406, f"queue.declare of a {kind} queue with {timeouts.ARGUMENT}")
+        requests.fail_channel(channel, event, refusal, 406, f"queue.declare of a {kind} queue with {clocks.ARGUMENT}")
         return
-    model.settings.timed = model.settings.timed or timeouts.ARGUMENT in arguments
+    model.settings.timed = model.settings.timed or clocks.ARGUMENT in arguments
     census, change = counts.asked(model, model.queues.get(event.queue or ""), event), TopologyChange(channel, event.seq)
     topology.apply(model.topology, channel, event, change)
     if "passive" not in event.flags and event.queue:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from conformance.history.events import METHOD, Event
 from conformance.oracle.model.connections.channels import LIVE, ChannelLife, Consumer
 from conformance.oracle.model.connections.closing import ids_of
-from conformance.oracle.model.consumers.timeouts import MS, TOLERANCE, Timer, present
+from conformance.oracle.model.consumers.clocks import MS, TOLERANCE, Timer
+from conformance.oracle.model.consumers.timeouts import present
 from conformance.oracle.model.facts import ClosedUnasked, ConnectionFailed, Notified, TimedOut, TimeoutOverdue
 from conformance.oracle.model.records import Delivery
 from conformance.oracle.monitors.deliveries.ack import closing
