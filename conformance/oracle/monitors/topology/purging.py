@@ -63,6 +63,9 @@ def _returned(copy: Copy) -> bool:
 
 
 def _others(copy: Copy) -> list[str]:
-    """The rules that speak of its loss where nothing was purged."""
-    ends = of_end(copy.holder) if copy.entry == RELEASED and copy.holder is not None else ()
-    return [*(rule for _, rule, _ in fate.of_missing([copy])), *ends]
+    """The rules that speak of its loss where nothing was purged. What was settled in a transaction may have been back
+    before the purge, where a broker does not wait for the commit."""
+    held = copy.holder
+    ends = of_end(held) if copy.entry == RELEASED and held is not None else ()
+    early = fate.by_rollback(copy) if held is not None and held.settlement is not None else ()
+    return [*(rule for _, rule, _ in fate.of_missing([copy])), *ends, *early]

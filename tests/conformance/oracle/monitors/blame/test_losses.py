@@ -182,3 +182,12 @@ def test_who_confirms_what_is_rejected_need_not_have_passed_over_a_policy(play, 
     """CNF-011: a full queue rejects all the same, and the publisher is told nothing of it."""
     (found,) = play(full + sent(1, 2, 3)).judge.judgement.findings
     assert (found.rule, found.unless) == (rule, TAKING)
+
+
+@pytest.mark.parametrize(("settles", "early"), [("1 > ack 1 \n", True), ("", False)])
+def test_a_purge_takes_what_an_uncommitted_settlement_gave_back(play, settles: str, early: bool) -> None:
+    """QUEUE-019, TX-002: LavinMQ recovers what an open transaction has settled, so it was ready when the purge came."""
+    held = "@queue q \n @stock q m1 \n @open 1 \n 1 > select \n 1 < select-ok \n @hold 1 q m1 \n" + settles
+    history = held + "90 > purge q \n 90 < purge-ok \n @close 1 \n @drain q \n - deadline drain q"
+    (unless,) = (one.unless for one in play(history).judge.judgement.findings if one.rule == "QUEUE-019")
+    assert ("TX-002" in unless) is early
