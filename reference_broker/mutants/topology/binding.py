@@ -201,7 +201,7 @@ def one_queue_alone(channel: Channel, method: m.QueueBind, below: Handle) -> Non
     below(channel, method)
 
 
-@handling((m.QueueBind,), "binding.one-hash-at-most", "a key of a topic exchange has one word # at most", "BIND-008")
+@handling((m.QueueBind,), "binding.one-hash-at-most", "a key of a topic exchange has one word # at most", "BIND-017")
 def one_hash_at_most(channel: Channel, method: m.QueueBind, below: Handle) -> None:
     exchange = channel.vhost.exchanges.get(method.exchange)
     if exchange is not None and exchange.TYPE == "topic" and method.routing_key.split(".").count("#") > 1:

@@ -1,4 +1,4 @@
-"""BIND: empty names, keys of full length, forms of x-match, and which bindings stay where others go."""
+"""BIND: empty names, keys of full length and many hashes, forms of x-match, and which bindings stay where others go."""
 
 from __future__ import annotations
 
@@ -51,6 +51,20 @@ def test_long_keys(stage: Stage) -> None:
         stage.quiesce()
         channel.publish(key, exchange=source or exchange)
         stage.quiesce()
+
+
+@rule("BIND-017", queue_types=CLASSIC)
+def test_several_hashes(stage: Stage) -> None:
+    """Two, and three, which some do not like; of a queue and, where those can be bound, of an exchange."""
+    stage.require("topic exchange")
+    queue, exchange = stage.queue(), declared(stage, "topic")
+    source = declared(stage, "topic") if stage.offers("exchange.bind") else ""
+    for key in ("#.a.#", "#.a.#.b.#"):
+        stage.channel().bind(queue, exchange, key)
+        stage.quiesce()
+        if source:
+            stage.channel().bind_exchange(exchange, source, key)
+            stage.quiesce()
 
 
 @rule("BIND-015", queue_types=CLASSIC)

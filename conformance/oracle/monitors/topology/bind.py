@@ -15,7 +15,7 @@ from conformance.oracle.topology.state import Exchange, NamedQueue, Terms
 
 NO_QUEUE, NO_EXCHANGE, NO_END = "BIND-001", "BIND-002", "BIND-003"
 AGAIN, NOT_BOUND, DEFAULT, BOUND, SEVERAL = "BIND-004", "BIND-005", "BIND-006", "BIND-008", "BIND-009"
-GONE = "BIND-011"
+GONE, HASHES = "BIND-011", "BIND-017"
 ENOUGH = 3
 ENDS = "source", "destination"
 WORDS = re.compile(r"(?:(?:[A-Za-z0-9]+|[*#])(?:\.(?:[A-Za-z0-9]+|[*#]))*)?")
@@ -69,7 +69,23 @@ def again(asked: Asked) -> bool:
 
 @grants(BOUND, "queue.bind", "exchange.bind")
 def bound(asked: Asked) -> bool:
-    """There is none, and nothing in its key or its arguments that a broker might not know."""
+    """There is none, and it asks for nothing special."""
+    return new(asked) and not _several_hashes(asked)
+
+
+@grants(HASHES, "queue.bind", "exchange.bind")
+def hashes(asked: Asked) -> bool:
+    """There is none, and its key has several of those words."""
+    return new(asked) and _several_hashes(asked)
+
+
+def _several_hashes(asked: Asked) -> bool:
+    source = _pair(asked)[0]
+    return source is not None and source.kind == "topic" and (asked.key or "").split(".").count("#") > 1
+
+
+def new(asked: Asked) -> bool:
+    """There is no such binding, and nothing in its key or its arguments that a broker might not know."""
     arguments = asked.event.args.get("arguments") or {}
     source = _pair(asked)[0]
     if source is not None and source.kind == "topic" and not WORDS.fullmatch(asked.key or ""):

@@ -39,6 +39,7 @@ SOUND = {
     "BIND-007": FORMER + "2 < get-empty",
     "BIND-008": BOUND,
     "BIND-009": THREE + "1 < bind-ok",
+    "BIND-017": HASHES.format("#.a.#").replace("closed 406 50 20 no", "bind-ok"),
 }
 BROKEN = [
     ("BIND-001", NO_QUEUE + "1 < bind-ok"),
@@ -57,7 +58,7 @@ BROKEN = [
         ("BIND-007", IDLE.format(ends, NOT_THERE) + NEXT + "4 < get-ok 1 m1 q")
         for ends in (CANCELLED, CLOSED, MISTAKEN)
     ),
-    ("BIND-008", HASHES.format("#.a.#.b.#")),
+    ("BIND-017", HASHES.format("#.a.#.b.#")),
     ("BIND-008", THERE + "1 > bind q x key \n 1 < closed 406 50 20 transient"),
     ("BIND-009", THREE + "1 < closed 406 50 20 too many bindings"),
 ]
