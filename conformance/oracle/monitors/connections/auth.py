@@ -38,6 +38,8 @@ COPIES = "CC", "BCC"
 DECLARES = "queue.declare", "exchange.declare"
 FAILED_UNBIND = (ACCESS_REFUSED,)
 """Where an unbinding fails, the text of the protocol wants the connection closed, and the guide the channel."""
+ANYWHERE = (ACCESS_REFUSED,)
+"""That a method is refused with this code some rules say, and not what that costs."""
 BINDS = "queue.bind", "queue.unbind", "exchange.bind", "exchange.unbind"
 
 
@@ -160,7 +162,7 @@ def _lacking(asked: Asked, needs: list[Need], certain: bool) -> bool | None:
 def _because(rule: str, what: str, reason: Callable[[Asked, list[Need]], bool]) -> None:
     """All methods are refused where a right is missing and this is the reason."""
 
-    @refuses(rule, *NEEDS, code=ACCESS_REFUSED, what=what)
+    @refuses(rule, *NEEDS, code=ACCESS_REFUSED, hard=ANYWHERE, what=what)
     def made(asked: Asked) -> bool | None:
         if not asked.topology.rights.states:
             return False
@@ -242,7 +244,12 @@ _takes(
     "basic.publish",
     applies=lambda a: bool(a.event.exchange),
 )
-_takes(DEFAULT, "a publish to the default exchange without the right to write amq.default", "basic.publish")
+_takes(
+    DEFAULT,
+    "a publish to the default exchange without the right to write amq.default",
+    "basic.publish",
+    hard=ANYWHERE,
+)
 _takes(GET, "a basic.get without the right to read the queue", "basic.get")
 _takes(CONSUME, "a basic.consume without the right to read the queue", "basic.consume")
 _takes(PURGE, "a queue.purge without the right to read the queue", "queue.purge")

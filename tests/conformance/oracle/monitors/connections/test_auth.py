@@ -36,6 +36,10 @@ def refused(what: str, ids: str, on: str = "u") -> str:
     return f"{on}:1 > {what} \n {on}:1 < closed 403 {ids} ACCESS_REFUSED"
 
 
+def kicked(what: str, ids: str, on: str = "u") -> str:
+    return f"{on}:1 > {what} \n {on}:0 < kicked 403 {ids} ACCESS_REFUSED"
+
+
 def done(what: str, answer: str, on: str = "u") -> str:
     return f"{on}:1 > {what} \n {on}:1 < {answer}"
 
@@ -185,6 +189,10 @@ LAWFUL = {
     "the end of a binding may be free of topics": OF_TOPICS + done("unbind q t w.a", "unbind-ok"),
     "an internal exchange is refused by the same code": "90 > open \n 90 < open-ok \n 90 > exchange i internal \n "
     "90 < exchange-ok \n " + permit(write="^i$") + enters() + refused("publish k m1 exchange=i", PUBLISH),
+    "an empty pattern may cost the connection": Q + permit(**EMPTY) + enters() + kicked("get q", GET),
+    "so may rights of another virtual host": APART + kicked("get q", GET, on="w"),
+    "and rights of former times": Q + LOSES + kicked("get q", GET),
+    "and the default exchange": Q + permit(write="^q$") + enters() + kicked("publish q m1", PUBLISH),
     "hung up without a word": "- permit u / none \n u:0 < start \n u:0 > start-ok user=u \n u:0 > enter \n - end u fin",
     "a publish of which another may be meant": X
     + "@exchange y \n "
