@@ -43,6 +43,8 @@ REPLIES = {
 """The rule that a missing answer comes nearest to; of other methods it is ERR-014."""
 ANY_METHOD = ("ERR-014", "QUEUE-034")
 """Rules that speak of nothing else than an answer."""
+OF_CASES = frozenset({"queue.purge", "basic.consume"})
+"""Methods of which one rule speaks in general, and others in single cases."""
 
 
 @judges(
@@ -105,7 +107,7 @@ def reply_missing(fact: Unanswered, notes: Notes) -> None:
     named = fact.request.rule if fact.request else ""
     near = REPLIES.get(method, "") if _speaks_of(method, channel) else _of_empty(fact)
     otherwise = named or near or "ERR-014"
-    rule, unless = ("ERR-004", (otherwise,)) if harmed else (otherwise, ())
+    rule, unless = ("ERR-004", (otherwise,)) if harmed else (otherwise, _never(method, otherwise))
     certain = (harmed and method != "basic.get") or bool(near) or (rule in ANY_METHOD and _plain(channel))
     if channel is not None and channel.unproven and not harmed and not channel.unproven[-1].refusal:
         rule, certain = fate.of_refused(channel.unproven[-1]), False
@@ -113,6 +115,12 @@ def reply_missing(fact: Unanswered, notes: Notes) -> None:
     observed = f"{owed.what} does not come" + (" to a close that crossed the broker's own" if crossed else "")
     witness = owed.since_seq, *filter(None, [crossed])
     notes.find(rule, fact.event, owed.what, observed, *witness, certain=certain, unless=unless)
+
+
+def _never(method: str, rule: str) -> tuple[str, ...]:
+    """The rule that explains it where the broker never answers this method, in whichever case."""
+    always = REPLIES.get(method, "ERR-014")
+    return (always,) if method in OF_CASES and rule != always else ()
 
 
 def _of_empty(fact: Unanswered) -> str:

@@ -341,6 +341,23 @@ def test_a_method_that_nobody_ever_answers_is_no_harm_of_a_mistake(play: Play) -
     assert [(one.rule, one.unless) for one in alone] == [("ERR-014", ())]
 
 
+LONG_QUEUE = "@queue q \n @stock q " + " ".join(f"m{number}" for number in range(300)) + " \n"
+ASKED = {
+    "purge q": ("@queue q \n @open 1", ("ERR-014", ())),
+    "purge q ": (LONG_QUEUE + "@open 1", ("QUEUE-034", ("ERR-014",))),
+    "consume q c2": ("@queue q \n @consume 1 q c1", ("CAN-015", ())),
+    "consume q c1": ("@queue q \n @consume 1 q c1 \n 1 > cancel c1 \n 1 < cancel-ok c1", ("CAN-013", ("CAN-015",))),
+}
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_who_never_answers_a_method_leaves_no_case_of_it_unanswered(play: Play, asked: str) -> None:
+    """QUEUE-034, CAN-013: a long queue is purged, and a tag used again, as any other."""
+    before, expected = ASKED[asked]
+    found = play(f"{before} \n 1 > {asked} \n - deadline replies").judge.judgement.findings
+    assert [(one.rule, one.unless) for one in found if one.certain] == [expected]
+
+
 TWICE = """
     @queue q
     @queue r
