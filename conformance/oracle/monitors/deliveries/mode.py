@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from itertools import islice
 
+from conformance.history.events import RESTARTED
 from conformance.oracle.model.facts import Accepted, Delivered, FoundEmpty
 from conformance.oracle.model.records import DEAD, GONE, OUT, VOID, WAITING, Copy, Delivery
 from conformance.oracle.monitors import fate
@@ -58,8 +59,13 @@ def settled_stays_away(fact: Delivered, notes: Notes) -> None:
             held.seq,
             at,
             held.channel.closed_with,
-            unless=(*((plain,) if rule in AFTER_AN_END else ()), *_by_several_ways(fact)),
+            unless=(*((plain,) if rule in AFTER_AN_END else ()), *_by_several_ways(fact), *_by_restart(copy)),
         )
+
+
+def _by_restart(copy: Copy) -> tuple[str, ...]:
+    """The rule that explains it where a restart came before: one that brings back what was settled may do so twice."""
+    return ("DUR-017",) if copy.weathered == RESTARTED else ()
 
 
 def _by_several_ways(fact: Delivered) -> tuple[str, ...]:

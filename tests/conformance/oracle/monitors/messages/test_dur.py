@@ -63,6 +63,7 @@ FULL = "".join(f"1 > publish q m{at} persistent \n 1 < ack {at} \n" for at in (1
 TAKEN = "2 > get q \n 2 < get-ok 1 m1 q persistent \n"
 SETTLED = TAKEN + "2 > ack 1 \n 2 > declare q passive \n 2 < declare-ok q \n"
 PROVEN = TAKEN + "2 > ack 1 \n 2 > get q \n 2 < get-ok 2 m2 q persistent \n"
+ONCE = "2 > get q no_ack \n 2 < get-ok 1 m1 q persistent \n"
 NEXT = "2 > get q \n 2 < get-ok 2 m2 q persistent \n"
 STARTED = "2 > consume q t no_ack \n 2 < consume-ok t \n "
 AUTOMATIC = STARTED + "2 < deliver t 1 m1 q persistent \n 2 > cancel t \n 2 < cancel-ok t \n"
@@ -305,3 +306,15 @@ def test_what_was_never_settled_is_there_after_a_restart(play, settled: str, oth
     book = play(left(FULL + PROVEN.replace("ack 1", settled), P("m1"), P("m2"), P("m3")))
     found = book.judge.judgement.findings[0]
     assert (found.rule, found.unless) == ("DUR-017", others)
+
+
+def test_what_a_restart_brings_back_may_be_there_twice(play) -> None:
+    """MODE-002: a broker that brings back what was settled does so at the next restart, with one more. Without a
+    restart nothing else explains a second delivery."""
+    twice = FULL + TAKEN + "2 > ack 1 \n"
+    cases = (left(twice, P("m1"), P("m1")), f"{STOCK.format('classic')} {FULL} {ONCE} {ONCE}")
+    found = [play(text).judge.judgement.findings for text in cases]
+    assert [[(one.rule, one.unless) for one in each if one.rule == "MODE-002"] for each in found] == [
+        [("MODE-002", ("DUR-017",))],
+        [("MODE-002", ())],
+    ]
