@@ -95,9 +95,8 @@ MAY: Mapping[str, str] = {
     "cancel.notifies-twice": "CAN-008",
     "cancel.closes-the-deaf": f"{INTERNAL} CAN-011",
     "cancel.unknown-tag-refused": "",
-    # each of these rules says what comes of a consumer that its client has cancelled, or of a queue that has none
-    "cancel.answered-only": "CAN-005 CAN-013 CAN-014 AUTO-008 DRT-002 DRT-007 DRT-008 QUEUE-024 QUEUE-030 SAC-002 "
-    "TTL-010",
+    # each of these rules says what comes of a consumer that its client has cancelled
+    "cancel.answered-only": "CAN-005 CAN-013 CAN-014 AUTO-008 DRT-002 DRT-007 DRT-008 QUEUE-024 SAC-002",
     "cancel.nowait-answered": "",
     "cancel.client-answer-crashes": INTERNAL,
     "cancel.second-replaces-first": "ERR-009",

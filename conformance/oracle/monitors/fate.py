@@ -31,6 +31,8 @@ TAKING = (*LOSING, "CNF-011")
 """Likewise where a full queue that must refuse seems to take a message: who confirms what such a queue rejects."""
 WITHOUT_CAUSE = "ACK-013"
 """Who breaks this refuses settlements of outstanding deliveries, and nothing else that was done explains it."""
+STAYING = ("CAN-009",)
+"""Who breaks this goes on serving consumers whose cancel it has answered. So they keep what goes with its last one."""
 _ENTRY_RULES = {PUBLISHED: "RQ-011", RECOVERED: "RQ-014", DEAD: "MODE-005", RETURNED_LATE: "TMO-006"}
 
 

@@ -43,6 +43,8 @@ LIMIT = re.compile(r"\blimit\b.*\b(reached|exceeded)\b|\b(reached|exceeded)\b.*\
 RIGHTS = "AUTH"
 ASKING: dict[str, str] = {}
 """By rules that say what is there: the rule about asking for it."""
+EXPLAINED: dict[str, tuple[str, ...]] = {}
+"""By rules of claims: those that explain a refusal as well where the broker breaks them."""
 ANY, INTERNAL_ERROR = 0, 541
 """The code of a refusal for which no text names one; and what is no refusal."""
 OF_A_CHANNEL = ("CNF-016", "CNF-019", "TX-004", "TMO-001", "TMO-023")
@@ -186,7 +188,8 @@ def denied(fact: ClosedUnasked, notes: Notes) -> None:
             full = (request.method == DECLARE and forbidden) or (request.method in MAKE and no_room(fact.event))
             if full and not rule.startswith(RIGHTS):
                 continue
-            notes.find(rule, fact.event, f"{request.method} is carried out", closing(fact.event.args), request.seq)
+            unless, closed = EXPLAINED.get(rule, ()), closing(fact.event.args)
+            notes.find(rule, fact.event, f"{request.method} is carried out", closed, request.seq, unless=unless)
 
 
 @judges(ConnectionFailed)
@@ -209,6 +212,7 @@ def connection_denied(fact: ConnectionFailed, notes: Notes) -> None:
                 f"{request.method} is carried out",
                 f"connection: {how_it_ended(event)}",
                 request.seq,
+                unless=EXPLAINED.get(rule, ()),
             )
 
 
@@ -256,10 +260,12 @@ def refuses(
     return enter
 
 
-def grants(rule: str, *methods: str, asking: str = "") -> Callable[[Applies], Applies]:
+def grants(rule: str, *methods: str, asking: str = "", unless: tuple[str, ...] = ()) -> Callable[[Applies], Applies]:
     """Enters a claim: where it applies and no mistake is possible, the broker must carry out `methods`. `asking`: the
-    claim is that something is there, and this rule speaks where the broker refuses for another reason."""
+    claim is that something is there, and this rule speaks where the broker refuses for another reason; `unless`: rules
+    that explain a refusal as well."""
     _speak(rule, granted, denied, connection_denied)
+    EXPLAINED[rule] = unless
     if asking:
         ASKING[rule] = asking
         _speak(asking, denied, connection_denied)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model.connections.channels import OPEN
 from conformance.oracle.model.facts import Passed, Policed, SocketClosed
+from conformance.oracle.monitors import fate
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.patience import LAPSED, too_late
 from conformance.oracle.monitors.table import follows, judges
@@ -53,6 +54,8 @@ class Lease:
     """When the first of its consumers started."""
     revived: bool = False
     """Its latest use came when its time was over: it may have been given up by then, and go all the same."""
+    cancelled: bool = False
+    """A consumer of it was cancelled by its client."""
     unsure: bool = False
     """A consumer of it has ended in another way than that its client wanted it."""
     ending: dict[Place, int] = field(default_factory=dict)
@@ -226,6 +229,7 @@ def there(fact: Passed, notes: Notes) -> None:
         lease.kept = lease.kept or event.time_ns
     elif event.method == "basic.cancel-ok":
         lease.users.discard((event.connection, event.channel, event.consumer_tag or ""))
+        lease.cancelled = True
 
 
 def _kept(event: Event, asked: LeaseQuestion, lease: Lease, notes: Notes) -> None:
@@ -239,7 +243,8 @@ def _kept(event: Event, asked: LeaseQuestion, lease: Lease, notes: Notes) -> Non
             notes.look_again(event.time_ns + lease.life + LAPSED)  # this question may have counted as a use
             return
         allowed = f"{asked.queue} goes when it is unused for {lease.life // MILLISECOND} ms"
-        notes.find(GOES, event, allowed, f"it is there after {unused // MILLISECOND} ms", lease.seq, asked.seq)
+        observed, unless = f"it is there after {unused // MILLISECOND} ms", fate.STAYING if lease.cancelled else ()
+        notes.find(GOES, event, allowed, observed, lease.seq, asked.seq, unless=unless)
     elif unused < lease.life and asked.ns >= lease.began + lease.life + MARGIN:
         notes.exercise(RENEWED)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.oracle.model.facts import Answered
+from conformance.oracle.monitors import fate
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.refusals import grants, refuses
 from conformance.oracle.monitors.table import judges
@@ -100,9 +101,9 @@ def _there(known: dict[tuple[str, str], Any], actor: Actor) -> int:
     return sum(one.there_for(actor) is True for one in things)
 
 
-@grants(FREE, "queue.delete")
+@grants(FREE, "queue.delete", unless=fate.STAYING)
 def free(asked: Asked) -> bool:
-    """The conditions that are made hold."""
+    """The conditions that are made hold. A broker where cancelled consumers stay has some of which nobody knows."""
     event, stock = asked.event, asked.stock
     if not (event.has("if_unused") or event.has("if_empty")) or stock is None or asked.queue_there() is not True:
         return False
