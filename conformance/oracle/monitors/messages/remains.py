@@ -353,11 +353,13 @@ def _came(line: Stores, event: Event, notes: Notes) -> None:
 
 
 def _marked(line: Stores, message: str, event: Event, notes: Notes) -> None:
+    """A broker that marks no redelivery at all marks none of these either."""
     if event.has("redelivered"):
         notes.exercise(MARKED)
     else:
         allowed = f"{message} comes as redelivered: it was delivered before the restart"
-        notes.find(MARKED, event, allowed, f"{event.method} of {message}, not redelivered", line.held[message])
+        observed, unless = f"{event.method} of {message}, not redelivered", ("RQ-008",)
+        notes.find(MARKED, event, allowed, observed, line.held[message], unless=unless)
 
 
 def _in_order(line: Stores, message: str, event: Event, notes: Notes) -> None:

@@ -318,3 +318,9 @@ def test_what_a_restart_brings_back_may_be_there_twice(play) -> None:
         [("MODE-002", ("DUR-017",))],
         [("MODE-002", ())],
     ]
+
+
+def test_who_never_marks_a_redelivery_marks_none_after_a_restart(play) -> None:
+    """DUR-018: a broker without the flag breaks RQ-008, and does so where it returns anything."""
+    found = play(left(FULL + TAKEN, P("m1"), P("m2"), P("m3"))).judge.judgement.findings
+    assert [(one.rule, one.unless) for one in found] == [("DUR-018", ("RQ-008",))]
