@@ -80,10 +80,10 @@ REFUSED_BY_CHANNEL = (
 )
 """Rules of names, routes, contents and rights that say the same of one mistake each."""
 CLOSED_IN_WORDS = (
-    "CHAN-001 CHAN-004 CHAN-009 CONN-008 FRAME-003 FRAME-004 FRAME-005 FRAME-006 FRAME-007 FRAME-008 FRAME-009 "
-    "FRAME-011 FRAME-012 FRAME-013 FRAME-014 FRAME-015 FRAME-016"
+    "CHAN-001 CHAN-004 CHAN-009 CONN-008 CONN-018 FRAME-003 FRAME-004 FRAME-005 FRAME-006 FRAME-007 FRAME-008 "
+    "FRAME-009 FRAME-011 FRAME-012 FRAME-013 FRAME-014 FRAME-015 FRAME-016"
 )
-"""Rules of octets and numbers of channels that say by which code a mistake costs the connection."""
+"""Rules of octets, handshakes and numbers of channels that say by which code a mistake costs the connection."""
 
 
 # By the words of each of these rules a channel is closed, with 406 or 404, and the connection lives on.
