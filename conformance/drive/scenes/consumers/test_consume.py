@@ -16,13 +16,24 @@ QUIET_TRIPS, TERMS = 2, 3
 
 @rule("CONSUME-001")
 def test_exclusive_beside_another(stage: Stage) -> None:
-    """The other consumer is on the same connection, then on another one."""
-    for connection in (None, stage.connect("other")):
+    """The other consumer is on the same connection, then on another one. Then the exclusive one has a priority, wants
+    no answer, or needs no acknowledgements; and so has the other."""
+    ranked = {"x-priority": 5} if stage.offers("x-priority") else {}
+    other = stage.connect("other")
+    for connection, about, terms in (
+        (None, {}, {}),
+        (other, {}, {}),
+        (other, {}, {"arguments": ranked}),
+        (None, {"arguments": ranked}, {"no_wait": True}),
+        (None, {"no_wait": True}, {"no_ack": True}),
+        (other, {"no_ack": True}, {"arguments": ranked, "no_ack": True}),
+    ):
         queue = stage.queue()
         present, channel = stage.channel(), stage.channel(connection=connection)
-        present.consume(queue)
+        present.consume(queue, **about)
         stage.quiesce()
-        channel.consume(queue, exclusive=True)
+        stage.barrier(present)
+        channel.consume(queue, exclusive=True, **terms)
         stage.quiesce()
         stage.barrier(present)
 

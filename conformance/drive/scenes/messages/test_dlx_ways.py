@@ -49,11 +49,15 @@ def _long_chain(stage: Stage) -> None:
 
 
 @rule("DLX-014", queue_types=("classic",))
-@pytest.mark.parametrize("kind", ["fanout", "headers", "elsewhere"])
+@pytest.mark.parametrize("kind", ["fanout", "headers", "elsewhere", "topic", "direct"])
 def test_over_more_exchanges(stage: Stage, kind: str) -> None:
     """Two queues are bound to it, and a second exchange: there a key of its own matches, or else that has an alternate.
     Another exchange has nothing but an alternate. And one leads back to the queue where they have died, and beyond. Or
-    all is in a virtual host of its own, by the default exchange."""
+    all is in a virtual host of its own, by the default exchange. Or all goes by keys: those of the messages, or others
+    that their queues give."""
+    if kind in ("topic", "direct"):
+        _by_keys(stage, kind)
+        return
     if kind == "elsewhere":
         _elsewhere(stage)
         return
@@ -83,6 +87,25 @@ def test_over_more_exchanges(stage: Stage, kind: str) -> None:
     look(stage, home, beyond)
     if kind == "fanout":
         _anew(stage)
+
+
+def _by_keys(stage: Stage, kind: str) -> None:
+    """One queue keeps the keys, and one gives another. Some lead to a queue, and others nowhere but to an alternate."""
+    stage.require(f"{kind} exchange")
+    kept, given, other, spare = (stage.queue() for _ in "1234")
+    graves = stage.exchange(kind=kind, arguments={"alternate-exchange": stage.exchange(spare)})
+    keys = ("red.*", "blue.#", "#.none") if kind == "topic" else ("red.1", "blue.sky", "none")
+    for grave, key in zip((kept, given, other), keys, strict=True):
+        stage.bind(grave, graves, key)
+    dying = [stage.queue(about) for about in ({EXCHANGE: graves}, {EXCHANGE: graves, KEY: "blue.sky"})]
+    publisher, holder = confirming(stage), stage.channel()
+    for queue, leading in [(queue, stage.exchange(queue)) for queue in dying]:
+        for key in ("red.1", "green"):
+            publisher.publish(key, exchange=leading)
+            stage.confirmed(publisher)
+            reject(stage, holder, queue)
+    wait(stage, ARRIVED)
+    look(stage, kept, given, other, spare, gets=5)
 
 
 def _anew(stage: Stage) -> None:

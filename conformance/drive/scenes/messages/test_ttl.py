@@ -51,7 +51,8 @@ def look(stage: Stage, *queues: str, gets: int = 2) -> None:
 @pytest.mark.parametrize("beside", [None, "x-max-priority", "x-max-length", "x-single-active-consumer"])
 def test_the_time_of_a_message(stage: Stage, beside: str | None) -> None:
     """To gets, and to a consumer that comes too late; beside one that lives on. Or it comes behind one that does, or
-    before it, in a queue that has other arguments, too. It may come over an exchange, and have no body."""
+    before it, in a queue that has other arguments, too. It may come over an exchange or in a transaction, and have no
+    body."""
     if beside is not None and stage.queue_type == "classic":
         _behind_one(stage, beside)
     if beside is not None or not expires(stage):
@@ -62,6 +63,7 @@ def test_the_time_of_a_message(stage: Stage, beside: str | None) -> None:
     mortal(channel, queues[2], LONG)
     queues += _otherwise(channel, stage.queue(), stage.queue(), stage, expiration=str(SHORT))
     stage.confirmed(channel)
+    queues += _in_a_transaction(stage, stage.queue(), expiration=str(SHORT))
     wait(stage, OVER)
     late = stage.channel()
     late.consume(queues[0])
@@ -74,6 +76,19 @@ def _otherwise(channel: Channel, bare: str, bound: str, stage: Stage, **properti
     channel.publish(bare, body=b"", properties=properties)
     channel.publish("", exchange=stage.exchange(bound), properties=properties)
     return bare, bound
+
+
+def _in_a_transaction(stage: Stage, queue: str, **properties: str) -> list[str]:
+    """Two messages to the queue that one commit publishes, where that is offered."""
+    if not stage.offers("tx.select"):
+        return []
+    channel = stage.channel()
+    channel.tx_select()
+    stage.quiesce()
+    channel.publish(queue, 2, properties=properties)
+    channel.tx_commit()
+    stage.quiesce()
+    return [queue]
 
 
 def _behind_one(stage: Stage, beside: str) -> None:
@@ -99,8 +114,8 @@ def _behind_one(stage: Stage, beside: str) -> None:
 
 @rule("TTL-002")
 def test_the_time_of_a_queue(stage: Stage) -> None:
-    """The queue is older than its messages, and they come one after the other; or over an exchange, or without body. It
-    is declared again while they wait."""
+    """The queue is older than its messages, and they come one after the other; or over an exchange, without body, or in
+    a transaction. It is declared again while they wait."""
     if not expires(stage):
         return
     channel, queues = confirming(stage), [stage.queue({TTL: SHORT}) for _ in "12"]
@@ -113,6 +128,7 @@ def test_the_time_of_a_queue(stage: Stage) -> None:
     again = stage.queue({TTL: LONGER})
     channel.publish(again)
     stage.confirmed(channel)
+    queues += _in_a_transaction(stage, stage.queue({TTL: SHORT}))
     wait(stage, OVER)
     look(stage, *queues)
     stage.queue({TTL: LONGER}, name=again)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from codec import methods as m
 from conformance.drive.around import wait
@@ -18,11 +19,11 @@ CLASSIC: tuple[QueueType, ...] = ("classic",)
 ALTERNATE = "alternate-exchange"
 
 
-def declared(stage: Stage, kind: str = "direct", **flags: bool) -> str:
-    """A fresh exchange with these flags."""
+def declared(stage: Stage, kind: str = "direct", arguments: Mapping[str, Any] | None = None, **flags: bool) -> str:
+    """A fresh exchange with these arguments and flags."""
     name, hand = stage.recorder.private_name(), stage.backstage()
     stage.belongings.exchanges[name] = None
-    hand.declare_exchange(name, kind, no_wait=False, arguments=None, **flags)
+    hand.declare_exchange(name, kind, no_wait=False, arguments=arguments, **flags)
     stage.quiesce()
     return name
 
@@ -159,7 +160,8 @@ def test_exchanges_in_use_are_spared(stage: Stage) -> None:
 @rule("EXCH-010", queue_types=CLASSIC)
 def test_auto_delete_exchanges_go(stage: Stage) -> None:
     """Two bindings, removed one by one; queues that come to their end in each way; a binding to an exchange, which is
-    removed, and which goes with that exchange. When the exchanges must have gone, they are looked for."""
+    removed, and which goes with that exchange. Some have other flags and arguments beside. When the exchanges must have
+    gone, they are looked for."""
     exchange, queue, channel = declared(stage, auto_delete=True), stage.queue(), stage.channel()
     for key in ("red", "blue"):
         stage.bind(queue, exchange, key)
@@ -168,7 +170,7 @@ def test_auto_delete_exchanges_go(stage: Stage) -> None:
         if key == "red":
             channel.find_exchange(exchange)
             stage.quiesce()
-    exchanges = [exchange, *_lose_their_queues(stage)]
+    exchanges = [exchange, *_with_more(stage), *_lose_their_queues(stage)]
     if stage.offers("exchange.bind"):
         for deleted in (False, True):
             exchanges.append(declared(stage, auto_delete=True))
@@ -185,6 +187,22 @@ def test_auto_delete_exchanges_go(stage: Stage) -> None:
     for exchange in exchanges:
         stage.channel().find_exchange(exchange)
         stage.quiesce()
+
+
+def _with_more(stage: Stage) -> Iterator[str]:
+    """Auto-delete exchanges that are something else as well: of each type, with an alternate, durable, internal."""
+    queue, about = stage.queue(), {ALTERNATE: declared(stage)} if stage.offers(ALTERNATE) else {}
+    for kind, arguments, flags in (
+        ("direct", about, {}),
+        ("fanout", {}, {"durable": True}),
+        ("topic", {}, {"internal": True}),
+        ("headers", about, {"durable": True}),
+    ):
+        if stage.offers(f"{kind} exchange"):
+            exchange = declared(stage, kind, arguments, auto_delete=True, **flags)
+            for change in (stage.bind, stage.unbind):
+                change(queue, exchange, "key", {"ink": "red"} if kind == "headers" else {})
+            yield exchange
 
 
 def _lose_their_queues(stage: Stage) -> Iterator[str]:
