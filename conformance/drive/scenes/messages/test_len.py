@@ -163,19 +163,21 @@ def test_the_newest_is_refused(stage: Stage, limit: str, most: int) -> None:
 
 
 @rule("LEN-008", queue_types=("classic",))
-@pytest.mark.parametrize(("most", "limit"), [(1, MOST), (4, MOST), (4, OCTETS)])
-def test_what_comes_back_is_too_much(stage: Stage, most: int, limit: str) -> None:
-    """A full queue is fetched from, and filled again; then what was fetched is given back."""
-    given_back(stage, most, limit)
+@pytest.mark.parametrize(
+    ("most", "limit", "levels"), [(1, MOST, 0), (4, MOST, 0), (4, OCTETS, 0), (3, MOST, 5), (3, OCTETS, 5)]
+)
+def test_what_comes_back_is_too_much(stage: Stage, most: int, limit: str, levels: int) -> None:
+    """A full queue is fetched from, and filled again; then what was fetched is given back. It may have priorities."""
+    given_back(stage, most, limit, levels)
 
 
-def given_back(stage: Stage, most: int, limit: str) -> None:
+def given_back(stage: Stage, most: int, limit: str, levels: int = 0) -> None:
     """A queue has room for so many messages, or for their octets, and gets some back when it is full."""
-    queue = stage.queue({limit: most * (len(THREE) if limit == OCTETS else 1)})
+    queue = stage.queue({limit: most * (len(THREE) if limit == OCTETS else 1), **({LEVELS: levels} if levels else {})})
     publisher, keeper = confirming(stage), stage.channel()
     for first in (True, False):
-        for _ in range(most):
-            publisher.publish(queue, body=THREE)
+        for number in range(most):
+            publisher.publish(queue, body=THREE, properties={"priority": number % 2} if levels else {})
         stage.confirmed(publisher)
         if first:
             stage.fetch(keeper, queue, most)

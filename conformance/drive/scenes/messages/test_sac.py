@@ -94,13 +94,14 @@ def _comes_back(stage: Stage) -> None:
 
 @rule("SAC-002")
 @pytest.mark.parametrize(
-    "how", ["cancel", "quiet cancel", "close", "failure", "connection", "all but one", "after others"]
+    "how", ["cancel", "quiet cancel", "close", "failure", "connection", "all but one", "after others", "transaction"]
 )
 @pytest.mark.parametrize("holding", [False, True])
 def test_another_takes_over(stage: Stage, how: str, holding: bool) -> None:
     """It is cancelled, with an answer or without, where that does no other harm, or its channel closed, by its client
     or over a mistake, or its connection: with all acknowledged, or while it holds two of five messages. Or all but one
-    leave, one after the other; or the last that waits has taken over when others had left that waited before it."""
+    leave, one after the other; or the last that waits has taken over when others had left that waited before it. Or its
+    channel is closed in a transaction that has acknowledged all, or some, and is not committed."""
     if how == "after others":
         _others_have_left(stage)
         return
@@ -113,7 +114,11 @@ def test_another_takes_over(stage: Stage, how: str, holding: bool) -> None:
     consumers = waiting(stage, queue, 2, limit=2)
     restock(stage, queue, 5 if holding else 2)
     channel, tag = active(stage, consumers)
-    if not holding:
+    if how == "transaction":
+        stage.require("tx.select")
+        channel.tx_select()
+        stage.quiesce()
+    if not holding or how == "transaction":
         channel.ack(outstanding(channel)[-1], multiple=True)
         stage.barrier(channel)
     if "cancel" in how and stage.cancels:

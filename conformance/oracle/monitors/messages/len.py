@@ -115,8 +115,7 @@ def published(fact: Passed, notes: Notes) -> None:
     confirms = channel is not None and (channel.confirm or (channel.transactional and not queue.refuses))
     rank = PRIORITY.search(event.arguments)
     plain = "expiration" not in event.arguments and (queue.kind == CLASSIC or rank is None)
-    first = [one.message for one in queue.ready[: len(queue.taken)]]
-    if queue.asking or (queue.levels and queue.taken) or queue.taken != first:
+    if queue.asking or not _in_order(queue):
         queue.unsure = True
     queue.restless = 0
     if not (sound and mine and confirms and event.message):
@@ -129,6 +128,14 @@ def published(fact: Passed, notes: Notes) -> None:
     level = min(int(rank[1]), queue.levels) if rank is not None else 0
     queue.pending.append(Publish(event.message or "", event.body_size or 0, level))
     queue.sizes[event.message or ""] = event.body_size or 0
+
+
+def _in_order(queue: Bounded) -> bool:
+    """Is it certain what is left behind the messages that were taken? Of several priorities, if all were taken."""
+    first = [one.message for one in queue.ready[: len(queue.taken)]]
+    if queue.levels and queue.taken:
+        return len(queue.taken) == len(queue.ready) and {*queue.taken} == {*first}
+    return queue.taken == first
 
 
 @follows("tx.commit", "tx.rollback")
