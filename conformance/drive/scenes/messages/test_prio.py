@@ -41,13 +41,14 @@ def drained(stage: Stage, queue: str, count: int, by: Channel | None = None) -> 
 @rule("PRIO-001", queue_types=("classic",))
 @pytest.mark.parametrize("how", ["get", "consume", "commit", "dead letters", "exchange", "purge"])
 def test_the_highest_first(stage: Stage, how: str) -> None:
-    """Eight messages of six priorities, or of the highest ones that can be said, got one by one, or by a consumer that
-    starts later. They may come in a transaction, as dead letters, by an exchange, or when the queue was purged."""
+    """Eight messages of six priorities, of the highest ones that can be said, or of two alone, got one by one, or by a
+    consumer that starts later. They may come in a transaction, as dead letters, by an exchange, or when the queue was
+    purged."""
     if how == "commit":
         stage.require("tx.select")
     elif how == "dead letters":
         stage.require("x-dead-letter-exchange", "x-dead-letter-routing-key")
-    for levels, priorities in ((5, (1, 3, None, 5, 0, 4, 3, 2)), (HIGHEST, HIGH)):
+    for levels, priorities in ((5, (1, 3, None, 5, 0, 4, 3, 2)), (HIGHEST, HIGH), (1, (0, 1, None, 1, 0))):
         queue = stage.queue({LEVELS: levels})
         publisher = _ranked_by(stage, how, queue, priorities)
         if how != "consume":

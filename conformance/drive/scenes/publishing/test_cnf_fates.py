@@ -210,10 +210,12 @@ MISTAKES: dict[str, Callable[[Channel, str, str], object]] = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_publish_that_fails_is_not_confirmed(stage: Stage, mistake: str) -> None:
     """In the midst of good ones: what comes after it is discarded, what came before may be confirmed or not. The next
-    channel of the number publishes, too."""
+    channel of the number publishes, too. The exchange that is gone has a namesake, but for its case."""
     stage.require(*(("expiration",) if mistake == UNREADABLE else ()))
     queue, gone = stage.queue(), stage.exchange()
-    channel = confirming(stage)
+    channel, alike = confirming(stage), gone.swapcase()
+    stage.belongings.exchanges[alike] = None
+    channel.declare_exchange(alike)
     channel.delete_exchange(gone)
     channel.publish(queue)
     stage.quiesce()

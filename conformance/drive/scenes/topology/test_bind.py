@@ -26,8 +26,9 @@ def gone_queue(stage: Stage) -> str:
 
 
 def gone_exchange(stage: Stage) -> str:
-    """An exchange that has been deleted."""
+    """An exchange that has been deleted; another one, of almost its name, is there."""
     exchange = declared(stage)
+    declared(stage, name=exchange.swapcase())
     delete(stage.backstage(), exchange)
     stage.quiesce()
     return exchange

@@ -19,9 +19,11 @@ CLASSIC: tuple[QueueType, ...] = ("classic",)
 ALTERNATE = "alternate-exchange"
 
 
-def declared(stage: Stage, kind: str = "direct", arguments: Mapping[str, Any] | None = None, **flags: bool) -> str:
+def declared(
+    stage: Stage, kind: str = "direct", arguments: Mapping[str, Any] | None = None, name: str = "", **flags: bool
+) -> str:
     """A fresh exchange with these arguments and flags."""
-    name, hand = stage.recorder.private_name(), stage.backstage()
+    name, hand = name or stage.recorder.private_name(), stage.backstage()
     stage.belongings.exchanges[name] = None
     hand.declare_exchange(name, kind, no_wait=False, arguments=arguments, **flags)
     stage.quiesce()
@@ -35,9 +37,11 @@ def delete(channel: Channel, exchange: str, *, if_unused: bool = False) -> None:
 
 @rule("EXCH-001", queue_types=CLASSIC)
 def test_missing_exchanges_are_not_found(stage: Stage) -> None:
-    """Deleted by another channel, and by the one that asks, with if-unused; each is looked for twice."""
+    """Deleted by another channel, and by the one that asks, with if-unused; each is looked for twice. Others
+    are there, of the same names but for their case."""
     for own in (False, True):
         exchange, channel = declared(stage), stage.channel()
+        declared(stage, name=exchange.swapcase())
         delete(channel if own else stage.backstage(), exchange, if_unused=own)
         stage.quiesce()
         channel.find_exchange(exchange)

@@ -60,9 +60,10 @@ def _agreed(stage: Stage, connection: RawConnection) -> list[bool]:
 @rule("QUEUE-001")
 def test_missing_queues_are_not_found(stage: Stage) -> None:
     """Deleted by another channel, and by the one that asks; looked for twice, and once more after a declaration of that
-    name which brokers refuse."""
+    name which brokers refuse. One that is there has the name of the first, but for its case."""
     for own in (False, True):
         queue, channel = stage.queue(), stage.channel()
+        stage.queue(name=queue.swapcase())
         (channel if own else stage.backstage(queue)).delete(queue)
         stage.quiesce()
         for _ in range(2):

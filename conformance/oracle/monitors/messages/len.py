@@ -157,7 +157,7 @@ def committed(fact: Answered, notes: Notes) -> None:
             queue.committed(fact.request.seq)
 
 
-@judges(Confirmed, ROOM)
+@judges(Confirmed, ROOM, OLDEST)
 def confirmed(fact: Confirmed, notes: Notes) -> None:
     """It is in, or it was refused."""
     event, limits = fact.event, notes.memory(Limits)
@@ -168,10 +168,11 @@ def confirmed(fact: Confirmed, notes: Notes) -> None:
                 one.kept = event.method == "basic.ack"
         if queue is not None:
             queue.enter()
-            if len(queue.denied) >= REFUSALS:
-                there = f"at most {len(queue.ready)} messages, and has room for {queue.most}"
-                allowed = f"basic.ack for one of {_list(queue.denied)}: {publication.routing_key} has {there}"
-                notes.find(ROOM, event, allowed, f"basic.nack for all {len(queue.denied)}", publication.seq)
+            if len(queue.denied) >= REFUSALS and (queue.refuses or queue.kind == CLASSIC):
+                there = f"has at most {len(queue.ready)} messages, and has room for {queue.most}"
+                why = f"{publication.routing_key} {there if queue.refuses else 'is to drop its oldest messages'}"
+                allowed, rule = f"basic.ack for one of {_list(queue.denied)}: {why}", ROOM if queue.refuses else OLDEST
+                notes.find(rule, event, allowed, f"basic.nack for all {len(queue.denied)}", publication.seq)
                 queue.denied.clear()
 
 

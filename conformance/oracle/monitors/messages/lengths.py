@@ -87,7 +87,8 @@ class Bounded:
     reopened: bool = False
     """After that it has taken something, for which there was room again."""
     denied: list[str] = field(default_factory=list)
-    """What it has refused one after another although there was room again, even if all of that is there."""
+    """What it has refused one after another although there was room again, even if all of that is there; or although it
+    is to drop its oldest."""
     came: int = 0
     ranks: set[int] = field(default_factory=set)
     asking: int = 0
@@ -134,6 +135,10 @@ class Bounded:
             full = self.over()
             if self.refuses:
                 self._weigh(one, full=full)
+            elif one.kept:
+                self.denied.clear()
+            elif full and self.octets is None:
+                self.denied.append(one.message)
             self.unsure = self.unsure or not (self.refuses or one.kept)
             while self.over():
                 self.gone.add(self.ready.pop(self.head()).message)
