@@ -53,9 +53,13 @@ class World:
         self._queues = [self._declared(), *(stage.queue() for _ in range(1, shape.queues))]
         before.lived(stage, self.channels[0], self._queues[0], shape.used)
         with contextlib.suppress(NotOffered):
-            self.channels[0].confirm(shape.quiet)
+            self.select()
         self.channels[0].publish(self._queues[0], shape.stock)
         stage.quiesce()
+
+    def select(self) -> None:
+        """The mode of the first channel."""
+        self.channels[0].confirm(self.shape.quiet)
 
     def many(self, count: int) -> int:
         """This many messages, or that many times what is wide, until there were enough."""

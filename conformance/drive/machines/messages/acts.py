@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, cast
 
 from codec import values
-from conformance.drive.around import wait
+from conformance.drive.around import SECOND, wait
+from conformance.drive.machines.confirms import transactional
 from conformance.drive.machines.messages.lifetimes import ADDRESSES, Lifetimes
 from conformance.drive.machines.messages.lots import (
+    COMMITS,
     COPIES,
     EXPIRATION,
     PRIORITIES,
@@ -19,11 +22,14 @@ from conformance.drive.machines.messages.lots import (
     SPREAD,
 )
 from conformance.drive.machines.world import CONSUMERS, Command, World
+from conformance.drive.stage import Stage
 
 NOBODY = "amqpconf.nobody"
 """A key that leads nowhere."""
 SWEPT = 24
 """So many gets empty a queue, or leave it."""
+LATEST, TO_BE_SURE = 12, 0.1
+"""Seconds: a dead letter that is late is waited for, a queue that lingers is not; and more than is needed."""
 
 
 def lifetimes(world: World) -> Lifetimes:
@@ -62,6 +68,9 @@ class Send:
         body, persistent = bytes([65 + self.octets]) * self.octets, self.persistent or None
         mandatory = self.mandatory and not lives.returns_refused
         channel.publish(key, self.count, mandatory, persistent, properties, exchange=exchange, body=body)
+        if COMMITS in lives.traits and transactional(channel):
+            channel.tx_commit()
+            world.stage.quiesce()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +153,27 @@ class Sweep:
         for _ in range(SWEPT):
             if channel.state != "open" or world.stage.get(channel, queue, no_ack=self.no_ack) is None:
                 break
+
+
+def patiently(stage: Stage, look: Callable[[], None]) -> None:
+    """Looks; and once more where something is late, if the clock is ours: what no text says how soon it comes is missed
+    only after a while."""
+    look()
+    ahead = (stage.judge.late() - stage.recorder.now()) / SECOND
+    if stage.around.advance is not None and 0 < ahead <= LATEST:
+        wait(stage, ahead + TO_BE_SURE)
+        look()
+
+
+def empty_all(world: World, channel: int, places: Iterable[int]) -> None:
+    """Takes all that is in these queues."""
+    sweeps = [Sweep(channel, place, True) for place in places]
+
+    def look() -> None:
+        for sweep in sweeps:
+            sweep.perform(world)
+
+    patiently(world.stage, look)
 
 
 @dataclass(frozen=True, slots=True)

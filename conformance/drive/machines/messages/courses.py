@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from conformance.drive.channel import Channel
-from conformance.drive.machines.messages.acts import SWEPT, Elapse, Send, Serve, Sweep, lifetimes
+from conformance.drive.machines.messages.acts import SWEPT, Elapse, Send, Serve, Sweep, empty_all, lifetimes
 from conformance.drive.machines.messages.lots import DEATHS, LIMITS, RULED
 from conformance.drive.machines.shape import Lot
 from conformance.drive.machines.world import Command, World
@@ -64,8 +64,7 @@ class Follow:
             for tag in [tag for _ in range(self.taken) if (tag := stage.get(channel, queue)) is not None]:
                 self._settle(world, channel, tag)
             Elapse(self.after).perform(world)
-        for place in range(self.queue, self.queue + self.depth + 1):
-            Sweep(self.channel, place, True).perform(world)
+        empty_all(world, self.channel, range(self.queue, self.queue + self.depth + 1))
 
     def _settle(self, world: World, channel: Channel, tag: int) -> None:
         if self.held:
@@ -116,8 +115,7 @@ class Overfill:
         freed = room - 1 if again else self.some if serves else len(held)
         self._fill(world, room + again, room + freed + self.beyond)
         self._part(world, channel, held)
-        for place in self._places(world):
-            Sweep(self.channel, place, True).perform(world)
+        empty_all(world, self.channel, self._places(world))
         for tag in channel.unacked if channel.state == "open" else ():
             channel.ack(tag)
 
@@ -187,8 +185,7 @@ class Pursue:
             Elapse(self.after).perform(world)
             lives.count(self.channel, here)
             here = here if fate == "return" else lives.heir(here)
-        for place in [*([] if here is None else lives.line(here)), self.queue]:
-            Sweep(self.channel, place, True).perform(world)
+        empty_all(world, self.channel, [*([] if here is None else lives.line(here)), self.queue])
 
     def _meet(self, world: World, place: int, fate: Fate) -> None:
         """All that is there meets this fate."""

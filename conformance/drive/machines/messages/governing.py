@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.drive.around import wait
-from conformance.drive.machines.messages.acts import Send, Sweep, lifetimes
+from conformance.drive.machines.messages.acts import Send, Sweep, empty_all, lifetimes
 from conformance.drive.machines.messages.lots import RULED
 from conformance.drive.machines.world import World
 from conformance.drive.stage import NotOffered
@@ -58,8 +58,7 @@ class Govern:
         if self.gives_up:
             self._give_up(world)
         wait(stage, ARRIVED if self.gives_up else EXPIRED if said.get("message-ttl") == SHORT else 0)
-        for place in (self.queue, self.queue + 1, self.queue + 2):
-            Sweep(self.channel, place, True).perform(world)
+        empty_all(world, self.channel, (self.queue, self.queue + 1, self.queue + 2))
 
     def _publish(self, world: World, count: int) -> None:
         Send(0, self.queue, count, None, None, 10, False, False, False).perform(world)

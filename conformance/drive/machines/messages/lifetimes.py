@@ -15,6 +15,7 @@ from typing import Any
 from conformance.catalogue import deviations
 from conformance.drive.channel import Channel
 from conformance.drive.machines.messages.lots import (
+    COMMITS,
     EXPIRATION,
     FANOUT,
     KEY,
@@ -224,8 +225,15 @@ class Lifetimes(World):
 
     def _reconnect(self) -> None:
         super()._reconnect()
-        self.channels[0].confirm()
+        self.select()
         self.stage.quiesce()
+
+    def select(self) -> None:
+        if COMMITS in self.traits and self.stage.offers("tx.select"):
+            self.channels[0].tx_select()
+            self.stage.quiesce()
+        else:
+            super().select()
 
     # -- replies
 

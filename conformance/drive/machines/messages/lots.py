@@ -21,12 +21,16 @@ TTL, LENGTH, OCTETS, REFUSING, DEAD = "message ttl", "length", "octets", "refusi
 PRIORITIES, SINGLE, LEASE, LIMITED = "priorities", "single active", "lease", "delivery limit"
 EXPIRATION, RANKS, TRANSACTIONS, COPIES = "expiration", "consumer priorities", "transactions", "copies"
 PUBLISHERS, SPREAD, REPLIES, ENDS, SERVED = "several publishers", "fanout", "replies", "ends", "consumers"
+COMMITS = "commits"
+"""All is published in transactions, each of which is committed at once."""
 LIMITS, DEATHS, RULED = "limits", "deaths", "policies"
 """What a history is about all in all, if it is about one thing."""
 OF_QUEUES = (TTL, LENGTH, OCTETS, REFUSING, DEAD, PRIORITIES, SINGLE, LEASE, LIMITED)
 OF_CLIENTS = (EXPIRATION, RANKS, SERVED)
 UNREST = (TRANSACTIONS, PUBLISHERS, SPREAD, REPLIES, ENDS)
 """After these less is certain of what a queue holds."""
+CONFIRMING = {REFUSING, PUBLISHERS, REPLIES, RULED}
+"""What goes with confirms alone: a commit to a full queue may fail."""
 TRAITS = (*OF_QUEUES, *OF_CLIENTS)
 QUEUES = 3
 LONG, HOURS = 60_000, 7_200_000
@@ -143,11 +147,13 @@ def _lot(
     theme: Theme,
     drawn_traits: Collection[str],
     unrest: str,
+    commits: str,
     way: tuple[Any, ...],
     drawn: tuple[dict[str, Any], ...],
     kept: list[list[bool]],
 ) -> Lot:
     traits = frozenset(one for one in (*theme.always, *drawn_traits, unrest) if one)
+    traits |= {commits} if commits and traits.isdisjoint(CONFIRMING) else frozenset[str]()
     terms = []
     for place in range(QUEUES):
         rest = frozenset(trait for trait, keeps in zip(TRAITS, kept[place], strict=True) if trait in traits and keeps)
@@ -175,6 +181,7 @@ def _lots(theme: Theme) -> st.SearchStrategy[Lot]:
         st.just(theme),
         theme.drawn,
         st.sampled_from(theme.unrest),
+        st.sampled_from((*("",) * 5, COMMITS)),
         st.sampled_from(theme.ways),
         st.tuples(*(_drawn for _ in range(QUEUES))),
         st.lists(keeps, min_size=QUEUES, max_size=QUEUES),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from conformance.drive.machines.messages.acts import Elapse, Send, Sweep, lifetimes
+from conformance.drive.machines.messages.acts import Elapse, Send, empty_all, lifetimes
 from conformance.drive.machines.messages.courses import Compete, Follow, Overfill
 from conformance.drive.machines.world import World
 
@@ -43,8 +43,7 @@ class Outlive:
         self._give_up(world, self.given_up)
         self._send(world, self.behind)
         Elapse(self.after).perform(world)
-        for place in lives.line(self.queue):
-            Sweep(self.channel, place, True).perform(world)
+        empty_all(world, self.channel, lives.line(self.queue))
         for place in lives.line(self.queue):
             lives.declare_again(place)
         replace(self.fill, channel=self.channel, queue=self.queue).perform(world)

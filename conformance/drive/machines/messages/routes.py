@@ -20,6 +20,7 @@ from conformance.drive.around import wait
 from conformance.drive.machines import search
 from conformance.drive.machines.alphabet import Barrier
 from conformance.drive.machines.confirms import Begin, End
+from conformance.drive.machines.messages.acts import patiently
 from conformance.drive.machines.messages.network import (
     EMPTY_WORDS,
     NODES,
@@ -245,6 +246,9 @@ class Bury:
             channel.reject(tag, requeue=False)
             stage.barrier(channel)
         wait(stage, ARRIVED)
+        patiently(stage, lambda: self._sweep(world))
+
+    def _sweep(self, world: World) -> None:
         for place in range(QUEUES):
             Sweep(0, place).perform(world)
 

@@ -70,8 +70,8 @@ def test_the_broker_says_that_it_notifies(stage: Stage) -> None:
 def test_each_consumer_is_notified_once(stage: Stage) -> None:
     """Two connections, two channels each, three consumers each, one of them of the same tag everywhere, and the
     deleting channel's own; then once more alone, without an answer to the deletion; and an exclusive queue, with
-    consumers on both channels of its connection. One of the channels confirms, and one is transactional. On each of them
-    one consumer was started without an answer."""
+    consumers on both channels of its connection. One of the channels confirms, and one is transactional. Each has one
+    consumer that was started without an answer."""
     queue, own = stage.queue(), stage.queue()
     other = stage.connect("other")
     channels = [stage.channel(connection=connection) for connection in (stage.connection, other) for _ in range(2)]
