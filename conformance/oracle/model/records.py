@@ -68,6 +68,8 @@ class Copy:
     """The channel on which it was delivered last, after that had failed: its end is believed to have returned it."""
     inherited: bool = False
     """It came into its queue as a dead letter."""
+    former: Publication | None = None
+    """Of a dead letter: how that was published which died."""
     deaths: tuple[tuple[str, str, int], ...] = ()
     """What x-death told when it was delivered last: queues, reasons and counts."""
     hidden: bool = False

@@ -58,7 +58,7 @@ def bury(queue: Queue, copy: Copy, settlement: Settlement | None, at: int, *, ce
     if target is not None and not target.deleted:
         admit(target)
         dead = Copy(copy.id, target, at, entered=at, entry=DEAD, settlement=settlement, hidden=True)
-        dead.inherited = True
+        dead.inherited, dead.former = True, copy.publication or copy.former
         dead.fleeting = dead.unowed = target.lossy or queue.kind != "classic" or queue.deleted > 0 or not certain
         dead.indeterminate = dead.ambiguous = not certain
         target.put(dead)

@@ -2,7 +2,9 @@
 
 Of two messages that wait, one that comes first is judged where nobody but its receiver can hold the other. What is
 published while others are being taken may have to wait for its turn, so a claim of the higher priority is made only for
-what was in the queue before the first message was taken since it was empty. A memory tells when that was asked for.
+what was in the queue before the first message was taken since it was empty. A memory tells when that was asked for. Of
+dead letters nobody knows when they come: they were there where the queue has said, before, that it holds just as many
+messages as may be in it.
 """
 
 from __future__ import annotations
@@ -13,12 +15,12 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from conformance.oracle.model.circumstances.ranking import PRIORITY
-from conformance.oracle.model.facts import Delivered, FoundEmpty
+from conformance.oracle.model.facts import Delivered, FoundEmpty, Passed
 from conformance.oracle.model.queues.queue import Queue
-from conformance.oracle.model.records import PUBLISHED, RECOVERED, RETURNED, WAITING, Copy
+from conformance.oracle.model.records import DEAD, PUBLISHED, RECOVERED, RETURNED, WAITING, Copy, Publication
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.refusals import ANY, refuses
-from conformance.oracle.monitors.table import judges
+from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.topology.preconditions import Asked
 
 HIGHEST, FIRST, ABOVE, NONE, BACK, MAXIMUM, ALL = (
@@ -44,12 +46,26 @@ class Cycles:
 
     begun: OrderedDict[Queue, int] = field(default_factory=OrderedDict)
     came: dict[Queue, set[int]] = field(default_factory=dict)
+    said: OrderedDict[str, tuple[int, int, int]] = field(default_factory=OrderedDict)
+    """By the names of queues: how many messages there are, when that was asked, and when it was answered."""
+    whole: dict[Queue, int] = field(default_factory=dict)
+    """When it was asked of these queues how many messages there are, and it was as many as there may be at most."""
 
     def of(self, queue: Queue, since: int) -> int:
         """Begins one where there is none."""
         if len(self.begun) > MOST:
-            self.came.pop(self.begun.popitem(last=False)[0], None)
+            self.end(self.begun.popitem(last=False)[0])
+        if queue not in self.begun and queue.name in self.said:
+            count, asked, told = self.said.pop(queue.name)
+            all_of_it = not (queue.aside or queue.opaque or queue.held or queue.announced)
+            if all_of_it and told < since and count == len(queue.fresh) + len(queue.returned):
+                self.whole[queue] = asked
         return self.begun.setdefault(queue, since)
+
+    def end(self, queue: Queue) -> set[int]:
+        """The ranks that have come in it."""
+        self.whole.pop(queue, None)
+        return self.came.pop(queue, set())
 
 
 @refuses(MAXIMUM, "queue.declare", code=ANY, what="x-max-priority that is no number from 0 to 255")
@@ -64,9 +80,28 @@ def wrong_maximum(asked: Asked) -> bool | None:
     return False if fine else (True if certain else None)
 
 
+def source(copy: Copy) -> Publication | None:
+    """How it was published, or what has died and become it."""
+    return copy.publication or copy.former
+
+
+@follows("queue.declare-ok")
+def counted(fact: Passed, notes: Notes) -> None:
+    """Somebody is told how many messages there are."""
+    event, said = fact.event, notes.memory(Cycles).said
+    channel = fact.connection.channels.get(event.channel)
+    asked = channel.requests.get(("queue.declare", "")) if channel is not None else None
+    said.pop(event.queue or "", None)
+    if event.queue and asked:
+        said[event.queue] = int(event.args.get("message_count", 0)), asked[0].seq, event.seq
+    if len(said) > MOST:
+        said.popitem(last=False)
+
+
 def given(copy: Copy) -> int | None:
     """The priority that it was published with."""
-    found = PRIORITY.search(copy.publication.content) if copy.publication is not None else None
+    publication = source(copy)
+    found = PRIORITY.search(publication.content) if publication is not None else None
     return int(found[1]) if found is not None else None
 
 
@@ -86,9 +121,9 @@ def by_priority(fact: Delivered, notes: Notes) -> None:
     cycles.came.setdefault(queue, set()).add(rank(copy))
     if copy.place != WAITING or copy.indeterminate or copy.unowed or queue.crowded(fact.receiver):
         return
-    if copy.publication is None or queue.sweepers:
+    if source(copy) is None or queue.sweepers:
         return
-    for rule, other, wrong in _beside(fact, begun):
+    for rule, other, wrong in _beside(fact, begun, cycles.whole.get(queue, 0)):
         if wrong:
             allowed = f"{other.id} first, with priority {given(other)}"
             observed = f"{copy.id} is delivered, with priority {given(copy)}, {other.id} not yet"
@@ -100,17 +135,18 @@ def by_priority(fact: Delivered, notes: Notes) -> None:
             notes.exercise(rule)
 
 
-def _beside(fact: Delivered, begun: int) -> Iterator[tuple[str, Copy, bool]]:
+def _beside(fact: Delivered, begun: int, whole: int) -> Iterator[tuple[str, Copy, bool]]:
     """The others that wait, each with the rule that says which of the two is first, and whether it is broken."""
     copy, queue = fact.copy, fact.queue
     for other in islice(queue.fresh.values(), WINDOW):
-        if other is copy or other.publication is None or queue.others(other.entered, fact.receiver):
+        if other is copy or source(other) is None or queue.others(other.entered, fact.receiver):
             continue
         if rank(other) != rank(copy):
-            wrong = rank(other) > rank(copy)
-            if queue.there(other, fact.channel, begun) and (wrong or other.older_than(copy)):
-                yield HIGHEST if copy.entry == PUBLISHED else BACK, other, wrong
-        elif copy.entry == PUBLISHED and (other.older_than(copy) or copy.older_than(other)):
+            wrong, both = rank(other) > rank(copy), other.entry == copy.entry == DEAD
+            there = other.entered < whole if other.entry == DEAD else queue.there(other, fact.channel, begun)
+            if there and (wrong or (other.entered < copy.entered if both else other.older_than(copy))):
+                yield HIGHEST if copy.entry in (PUBLISHED, DEAD) else BACK, other, wrong
+        elif other.publication is not None and copy.entry == PUBLISHED and (other.older_than(copy) or copy.older_than(other)):
             yield _of_equals(copy, other), other, other.older_than(copy)
     for other in islice(queue.returned.values(), WINDOW):
         back = other.entry in (RETURNED, RECOVERED) and other.publication is not None
@@ -135,5 +171,6 @@ def empty(fact: FoundEmpty, notes: Notes) -> None:
     cycles = notes.memory(Cycles)
     queue = fact.queue
     whole = not (queue.fresh or queue.returned)
-    if cycles.begun.pop(queue, None) is not None and len(cycles.came.pop(queue, ())) > 1 and whole:
+    cycles.said.pop(queue.name, None)
+    if cycles.begun.pop(queue, None) is not None and len(cycles.end(queue)) > 1 and whole:
         notes.exercise(ALL)
