@@ -123,7 +123,8 @@ def test_addresses(stage: Stage, tag: str | None) -> None:
 @pytest.mark.parametrize("committed", [False, True], ids=["at once", "committed"])
 def test_replies_come(stage: Stage, committed: bool) -> None:
     """From the same channel, from another one, and from another connection; of all sizes, with all properties, and in a
-    transaction. Each twice: one may be lost. And several for a requester that came with nowait, and has a limit."""
+    transaction. Each twice: one may be lost. And several for a requester that came with nowait, and has a limit; and
+    for one that has left the choice of its tag to the broker."""
     channel, _ = requester(stage)
     address = address_of(stage, channel)
     if committed:
@@ -141,6 +142,11 @@ def test_replies_come(stage: Stage, committed: bool) -> None:
             reply(stage, by, address, channel, **about)
             stage.barrier(channel)
     _limited(stage, by)
+    nameless, _ = requester(stage, tag="")
+    address = address_of(stage, nameless)
+    for _ in range(2):
+        reply(stage, by, address, nameless)
+        stage.barrier(nameless)
 
 
 def _limited(stage: Stage, by: Channel) -> None:

@@ -200,9 +200,10 @@ def test_two_policies(stage: Stage, first: str, sets: str) -> None:
 
 
 @rule("POLICY-005", queue_types=CLASSIC)
-@pytest.mark.parametrize("kind", ["exchanges", "quorum_queues"])
+@pytest.mark.parametrize("kind", ["exchanges", "quorum_queues", "queues", "classic_queues"])
 def test_what_a_policy_is_for(stage: Stage, kind: str) -> None:
-    """It fits the name of a classic queue, and is for exchanges, or for quorum queues where that can be said."""
+    """It fits the name of a classic queue, and is for exchanges, or for quorum queues where that can be said; or for
+    queues, or classic queues."""
     if kind == "quorum_queues" and "quorum" not in stage.profile.queue_types:
         return
     trial = PolicyTrial(stage, stage.queue())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.drive.around import wait
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import reopen, stocked
+from conformance.drive.scenes.props import reopen, restock, stocked
 from conformance.drive.scenes.topology.test_exch import CLASSIC
 from conformance.drive.scenes.topology.test_queue import GONE, LENGTH, delete_if, elsewhere, typed
 from conformance.drive.stage import Stage
@@ -85,10 +85,16 @@ def test_large_limits_and_times(stage: Stage) -> None:
 
 @rule("QUEUE-033", queue_types=CLASSIC)
 def test_what_is_switched_off(stage: Stage) -> None:
-    """Twice, on two channels."""
+    """Twice, on two channels. Then it serves two consumers at once, of which each has room for one message."""
     stage.require("x-single-active-consumer")
     for _ in range(2):
         chosen(stage, stage.channel(), **{"x-single-active-consumer": False})
+    queue = stage.queue({"x-single-active-consumer": False})
+    for channel in stage.channels(2):
+        channel.qos(1)
+        channel.consume(queue)
+        stage.quiesce()
+    restock(stage, queue, 2)
 
 
 @rule("QUEUE-034")

@@ -102,7 +102,7 @@ def _headers(publication: Publication, event: Event, notes: Notes) -> None:
         return
     change = retyped(sent, came)
     if change is not None:
-        rule = particulars.DEEP if particulars.is_shallower(_types(sent), _types(came)) else TYPES
+        rule = particulars.DEEP if particulars.is_shallower(types_of(sent), types_of(came)) else TYPES
         notes.find(rule, event, f"{publication} {change[0]}", f"{event.method} {change[1]}", publication.seq)
     elif '"types"' in sent and notes.judgement.exercised[TYPES] < MANY:
         for kind in _kinds(json.loads(sent)["types"]):
@@ -198,7 +198,7 @@ def difference(publication: Content, event: Event, except_for: tuple[str, ...] =
 
 def retyped(sent: str, came: str) -> Change | None:
     """A header of another type, in what was sent and what came."""
-    before, after = _types(sent), _types(came)
+    before, after = types_of(sent), types_of(came)
     for name in sorted(_other_types(sent, came)):
         return f"with {HEADER}{name} of type {_words(before[name])}", f"with type {_words(after[name])}"
     return None
@@ -208,7 +208,7 @@ def _other_types(sent: str, came: str) -> set[str]:
     """Headers that are in both, of other types. A broker's own headers may take the place of those of a client."""
     if came.endswith(sent[1:]):
         return set()
-    before, after = _types(sent), _types(came)
+    before, after = types_of(sent), types_of(came)
     return {
         name
         for name in before.keys() & after.keys()
@@ -216,7 +216,7 @@ def _other_types(sent: str, came: str) -> set[str]:
     }
 
 
-def _types(arguments: str) -> dict[str, Any]:
+def types_of(arguments: str) -> dict[str, Any]:
     """The types of the headers, by name; none where the recording has none."""
     return dict(json.loads(arguments).get("types") or {}) if '"types"' in arguments else {}
 

@@ -11,7 +11,14 @@ from typing import Any
 from conformance.history.events import Event
 from conformance.oracle.model.connections.channels import OPEN
 from conformance.oracle.model.facts import Passed
-from conformance.oracle.monitors.contents.content import CHANGED_BY_DEATH, DEAD_LETTER, HEADERS, changed, retyped
+from conformance.oracle.monitors.contents.content import (
+    CHANGED_BY_DEATH,
+    DEAD_LETTER,
+    HEADERS,
+    changed,
+    retyped,
+    types_of,
+)
 from conformance.oracle.monitors.messages.deadletters.deaths import (
     ACKED,
     EXPIRED,
@@ -38,8 +45,8 @@ OF_REASON = {REJECTED: "DLX-001", EXPIRED: "DLX-002", MAXLEN: "DLX-003", RETURNE
 ADDRESS, COUNTS, FIELDS, FIRST, EXPIRATION = "DLX-005", "DLX-006", "DLX-007", "DLX-008", "DLX-009"
 COPIES, ENDLESS, ON_AND_ON, SETTLED = "DLX-010", "DLX-011", "DLX-012", "DLX-013"
 AT_COMMIT = "TX-009"
-SECONDS = 2
-"""What the broker's wall clock may differ by."""
+SECONDS, TIMESTAMP = 2, "T"
+"""What the broker's wall clock may differ by; and the letter of its type."""
 STAYS = "TTL-004"
 SEEN = (
     *OF_REASON.values(),
@@ -222,12 +229,23 @@ def _fields(event: Event, tracked: TrackedMessage, steps: list[DeathStep], told:
     low, high = tracked.sent_ns // 10**9 - SECONDS, event.time_ns // 10**9 + SECONDS
     if not isinstance(time, int):
         wrong.append("time")
-    if wrong:
+    kind = _kind_of_time(event)
+    if not wrong and kind not in (None, TIMESTAMP):
+        notes.find(FIELDS, event, f"time of type {TIMESTAMP}, a timestamp", f"time of type {kind}", tracked.sent)
+    elif wrong:
         name = wrong[0]
         found = f"{name} {newest.get(name)!r}"
         notes.find(FIELDS, event, f"{name} {expected.get(name, (low, high))!r}", found, tracked.sent)
     else:
         notes.exercise(FIELDS)
+
+
+def _kind_of_time(event: Event) -> str | None:
+    """The letter of the type that the time of the latest death has, where that is recorded."""
+    kinds = types_of(event.arguments).get("x-death")
+    latest = kinds[0] if isinstance(kinds, list) and kinds else None
+    kind = latest.get("time") if isinstance(latest, dict) else None
+    return kind if isinstance(kind, str) else None
 
 
 def _first(event: Event, tracked: TrackedMessage, steps: list[DeathStep], headers: Any, notes: Notes) -> None:

@@ -251,7 +251,10 @@ def reply_came(fact: Passed, notes: Notes) -> None:
     if reply.there is False:
         allowed = "nobody gets it: its requester has gone"
         notes.find(DROPPED, event, allowed, _delivered(event), reply.sent, reply.to.seq)
-    elif channel is not reply.to.channel or (consumer is not None and event.consumer_tag != consumer.tag):
+    elif channel is reply.to.channel and consumer is not None and event.consumer_tag != consumer.tag:
+        allowed = f"its requester gets it, with the tag {consumer.tag!r}"
+        notes.find(COMES, event, allowed, _delivered(event), reply.sent, reply.to.seq)
+    elif channel is not reply.to.channel:
         notes.find(ONCE, event, "its requester alone gets it", _delivered(event), reply.sent, reply.to.seq)
     elif reply.came > 1:
         notes.find(ONCE, event, "one delivery of a reply", f"number {reply.came}", reply.sent, reply.to.seq)

@@ -146,7 +146,11 @@ def _beside(fact: Delivered, begun: int, whole: int) -> Iterator[tuple[str, Copy
             there = other.entered < whole if other.entry == DEAD else queue.there(other, fact.channel, begun)
             if there and (wrong or (other.entered < copy.entered if both else other.older_than(copy))):
                 yield HIGHEST if copy.entry in (PUBLISHED, DEAD) else BACK, other, wrong
-        elif other.publication is not None and copy.entry == PUBLISHED and (other.older_than(copy) or copy.older_than(other)):
+        elif (
+            other.publication is not None
+            and copy.entry == PUBLISHED
+            and (other.older_than(copy) or copy.older_than(other))
+        ):
             yield _of_equals(copy, other), other, other.older_than(copy)
     for other in islice(queue.returned.values(), WINDOW):
         back = other.entry in (RETURNED, RECOVERED) and other.publication is not None
