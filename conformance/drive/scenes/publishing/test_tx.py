@@ -12,7 +12,7 @@ import pytest
 
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import BAD_TAG, large, reopen, restock, stocked
+from conformance.drive.scenes.props import BAD_TAG, confirming, large, reopen, restock, stocked
 from conformance.drive.stage import Stage
 
 MANY = (1 << 8) + 2
@@ -312,7 +312,8 @@ def test_the_transaction_of_another_channel(stage: Stage) -> None:
 
 @rule("TX-014")
 def test_declarations_that_stay(stage: Stage) -> None:
-    """A queue and an exchange are declared, and something is published; after the rollback both are looked for."""
+    """A queue and an exchange are declared and bound, a consumer is started, and something is published; after the
+    rollback both are looked for, and a message comes by the binding to the consumer."""
     channel, other = transactional(stage), stage.channel()
     queue, exchange = stage.recorder.private_name(), stage.recorder.private_name()
     stage.belongings.queues[queue] = channel.connection
@@ -320,11 +321,16 @@ def test_declarations_that_stay(stage: Stage) -> None:
     channel.declare(queue, arguments={"x-queue-type": stage.queue_type} if stage.profile.typed else {})
     channel.declare_exchange(exchange, "direct")
     stage.quiesce()
+    channel.bind(queue, exchange, "key")
+    channel.consume(queue)
+    stage.quiesce()
     channel.publish(queue)
     channel.tx_rollback()
     stage.quiesce()
     other.declare(queue, passive=True)
     other.find_exchange(exchange)
+    stage.quiesce()
+    confirming(stage).publish("key", exchange=exchange, mandatory=True)
     stage.quiesce()
 
 

@@ -146,11 +146,7 @@ def _beside(fact: Delivered, begun: int, whole: int) -> Iterator[tuple[str, Copy
             there = other.entered < whole if other.entry == DEAD else queue.there(other, fact.channel, begun)
             if there and (wrong or (other.entered < copy.entered if both else other.older_than(copy))):
                 yield HIGHEST if copy.entry in (PUBLISHED, DEAD) else BACK, other, wrong
-        elif (
-            other.publication is not None
-            and copy.entry == PUBLISHED
-            and (other.older_than(copy) or copy.older_than(other))
-        ):
+        elif other.publication is not None and copy.entry == PUBLISHED and _certain(copy, other):
             yield _of_equals(copy, other), other, other.older_than(copy)
     for other in islice(queue.returned.values(), WINDOW):
         back = other.entry in (RETURNED, RECOVERED) and other.publication is not None
@@ -159,6 +155,11 @@ def _beside(fact: Delivered, begun: int, whole: int) -> Iterator[tuple[str, Copy
         )
         if other is not copy and certain and rank(other) != rank(copy):
             yield BACK, other, rank(other) > rank(copy)
+
+
+def _certain(copy: Copy, other: Copy) -> bool:
+    """Is it certain which of them was put into the queue first?"""
+    return other.older_than(copy) or copy.older_than(other)
 
 
 def _of_equals(copy: Copy, other: Copy) -> str:
