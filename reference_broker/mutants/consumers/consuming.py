@@ -195,3 +195,15 @@ def tags_cut(channel: Channel, method: m.BasicConsume) -> None:
     if method.consumer_tag and any(tag[:32] == method.consumer_tag[:32] for tag in channel.consumers):
         raise not_allowed(f"attempt to reuse consumer tag '{method.consumer_tag}'")
     basic.consume(channel, method)
+
+
+@changes("consuming.ranked-are-not-exclusive", "a consumer with a priority is not exclusive", "CONSUME-001")
+def ranked_are_not_exclusive(parts: Parts) -> None:
+    below = parts.handlers[m.BasicConsume]
+
+    def consume(channel: Channel, method: m.BasicConsume) -> None:
+        if any(name == "x-priority" for name, _, _ in method.arguments):
+            method.exclusive = False
+        below(channel, method)
+
+    parts.handlers[m.BasicConsume] = consume

@@ -251,3 +251,23 @@ def equal_tags(channel: Channel, method: m.QueueDelete) -> None:
         else:
             consumer.channel.cancelled(consumer)
         told.add(known)
+
+
+@changes("notices.quiet-consumers", "consumers that were started with nowait are not notified", "CAN-003")
+def quiet_consumers(parts: Parts) -> None:
+    below, consumes = parts.channel, parts.handlers[m.BasicConsume]
+
+    def consume(channel: Channel, method: m.BasicConsume) -> None:
+        before = {*channel.consumers}
+        consumes(channel, method)
+        if method.no_wait:
+            memory(channel, "quiet", set).update({*channel.consumers} - before)
+
+    def cancelled(self: Channel, consumer: Consumer) -> None:
+        if consumer.tag in memory(self, "quiet", set):
+            del self.consumers[consumer.tag]
+        else:
+            below.cancelled(self, consumer)
+
+    parts.handlers[m.BasicConsume] = consume
+    parts.override("channel", cancelled=cancelled)

@@ -361,3 +361,16 @@ def copies_once(parts: Parts) -> None:
 def into_the_first(self: VirtualHost, queue: Queue, message: Message, reason: str) -> None:
     if self.name == "/":
         VirtualHost.dead(self, queue, message, reason)
+
+
+@replaces(
+    "dead_letters.letter", "deadletters.time-is-a-number", "the time of a death is a number, no timestamp", "DLX-007"
+)
+def time_is_a_number(
+    self: DeadLetters, message: Message, queue: str, reason: str, now: float, exchange: str, key: str | None
+) -> Message:
+    letter = DeadLetters.letter(self, message, queue, reason, now, exchange, key)
+    for name, _, deaths in letter.headers:
+        for _, death in deaths if name == "x-death" else ():
+            death[:] = [(one, "l" if one == "time" else kind, value) for one, kind, value in death]
+    return letter

@@ -277,3 +277,13 @@ def letters_crowd(parts: Parts) -> None:
 
     parts.override("vhost", dead=dead)
     parts.override("queue", over_limit=over_limit)
+
+
+@replaces(
+    "queue.refuses",
+    "lengths.drop-head-refuses",
+    "a full queue whose x-overflow is drop-head refuses what comes",
+    "LEN-002",
+)
+def drop_head_refuses(self: Queue, message: Message) -> bool:
+    return self.limited and self.settings.overflow is not None and self.over_limit(1, len(message.body))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from codec import methods as m
 from codec import values
 from reference_broker.core.channels import topology
 from reference_broker.core.channels.channel import Channel, Fate, acked, discarded
+from reference_broker.core.channels.replies import ReplyTo
 from reference_broker.core.channels.transaction import Transaction
 from reference_broker.core.channels.unacked import Delivery
 from reference_broker.core.errors import precondition
@@ -13,6 +16,8 @@ from reference_broker.core.parts import Parts
 from reference_broker.core.queues.deadletter import DeadLetters, earlier_deaths
 from reference_broker.core.queues.message import Entry, Message
 from reference_broker.core.queues.queue import Queue
+from reference_broker.core.queues.ready import Ready
+from reference_broker.core.routing import Topic
 from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, handles, memory, replaces
 from reference_broker.mutants.messages.lengths import without
@@ -228,3 +233,69 @@ def policy_compared(channel: Channel, method: m.QueueDeclare) -> None:
     if there is not None and not method.passive and there.settings.max_length != there.declared.max_length:
         raise precondition(f"inequivalent arg 'x-max-length' for queue '{method.queue}' in vhost '/'")
     topology.queue_declare(channel, method)
+
+
+@replaces(
+    "queue.nothing", "pairs.one-priority-is-none", "a queue with an x-max-priority of 1 knows no priorities", "PRIO-001"
+)
+def one_priority_is_none(self: Queue) -> Ready:
+    return self.vhost.parts.ready("original") if self.settings.max_priority == 1 else Queue.nothing(self)
+
+
+@replaces(
+    "ready.rank", "pairs.letters-unranked", "dead letters have no priority in a queue with priorities", "PRIO-001"
+)
+def letters_unranked(self: Ready, entry: Entry) -> float:
+    unranked = self.order == "by-priority" and earlier_deaths(entry.message)
+    return entry.position if unranked else Ready.rank(self, entry)
+
+
+@changes("pairs.committed-live-on", "what a transaction publishes has no time of its queue", "TTL-002")
+def committed_live_on(parts: Parts) -> None:
+    commits, expires = parts.transaction, parts.queue
+
+    def commit(self: Transaction, channel: Channel) -> bool:
+        channel.vhost.__dict__["mutant_commits"] = True
+        try:
+            return commits.commit(self, channel)
+        finally:
+            channel.vhost.__dict__["mutant_commits"] = False
+
+    def expiry(self: Queue, message: Message) -> float | None:
+        spared = message.header.expiration is None and vars(self.vhost).get("mutant_commits")
+        return None if spared else expires.expiry(self, message)
+
+    parts.override("transaction", commit=commit)
+    parts.override("queue", expiry=expiry)
+
+
+@replaces(
+    "vhost.route",
+    "pairs.topics-by-the-old-key",
+    "a topic exchange leads a dead letter by the key that it had before",
+    "DLX-014",
+)
+def topics_by_the_old_key(self: VirtualHost, exchange: str, message: Message) -> Iterable[Queue | ReplyTo]:
+    deaths = earlier_deaths(message)
+    keys = values.lookup(deaths[0][1], "routing-keys") if deaths else None
+    if keys and exchange and isinstance(self.exchanges[exchange], Topic):
+        message = Message(message.exchange, str(keys[0]), message.header, message.body)
+    return VirtualHost.route(self, exchange, message)
+
+
+@replaces("queue.trim", "pairs.ranked-returns-stay", "what comes back to a full queue with priorities stays", "LEN-008")
+def ranked_returns_stay(self: Queue) -> None:
+    if not (self.settings.max_priority and any(entry.redelivered for _, entry in self.ready.returned)):
+        Queue.trim(self)
+
+
+@replaces(
+    "channel.hand_over",
+    "pairs.no-heir-of-a-transaction",
+    "where one is served nobody takes over from a channel that ends in a transaction",
+    "SAC-002",
+)
+def no_heir_of_a_transaction(self: Channel) -> None:
+    if self.transaction is None:
+        Channel.hand_over(self)
+    self.left.clear()

@@ -384,3 +384,13 @@ def first_delivery_limit(self: Queue, definition: Definition) -> None:
         first = memory(self, "returns", lambda: self.settings.delivery_limit)
         self.settings = replace(self.settings, delivery_limit=first)
         self.quorum.set_limit(first)
+
+
+@replaces("vhost.definition_of", "policies.not-for-one-type", "policies for classic queues do nothing", "POLICY-001")
+def not_for_one_type(self: VirtualHost, thing: Queue | Exchange) -> Mapping[str, Any]:
+    users = self.settings.policies
+    self.settings.policies = {name: one for name, one in users.items() if one.apply_to != "classic_queues"}
+    try:
+        return VirtualHost.definition_of(self, thing)
+    finally:
+        self.settings.policies = users

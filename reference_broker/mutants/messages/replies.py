@@ -283,3 +283,16 @@ def large_lost(self: VirtualHost, exchange: str, message: Message) -> list[Queue
 def committed_lost(self: Transaction, channel: Channel, exchange: str, message: Message, mandatory: bool) -> None:
     if exchange or not channel.vhost.awaits(message.routing_key):
         Transaction.publish(self, channel, exchange, message, mandatory)
+
+
+@changes("replies.chosen-tag-untold", "a reply names no tag that the broker has chosen", "DRT-005")
+def chosen_tag_untold(parts: Parts) -> None:
+    below = parts.handlers[m.BasicConsume]
+
+    def consume(channel: Channel, method: m.BasicConsume) -> None:
+        chosen = method.consumer_tag
+        below(channel, method)
+        if method.queue == REPLY_TO and not chosen and channel.reply_to is not None:
+            channel.reply_to.tag = ""
+
+    parts.handlers[m.BasicConsume] = consume

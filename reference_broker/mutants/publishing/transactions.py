@@ -333,3 +333,22 @@ def recover_forgets(channel: Channel, method: m.BasicRecover) -> None:
 def nothing_is_nothing(self: Transaction, channel: Channel, exchange: str, message: Message, mandatory: bool) -> None:
     if message.body:
         Transaction.publish(self, channel, exchange, message, mandatory)
+
+
+@changes("transactions.bindings-undone", "a rollback removes the bindings that were made", "CNF-025", "TX-014")
+def bindings_undone(parts: Parts) -> None:
+    binds, rolls_back = parts.handlers[m.QueueBind], parts.handlers[m.TxRollback]
+
+    def bind(channel: Channel, method: m.QueueBind) -> None:
+        binds(channel, method)
+        if channel.transaction is not None:
+            memory(channel, "bound", list).append(method)
+
+    def rollback(channel: Channel, method: m.TxRollback) -> None:
+        rolls_back(channel, method)
+        for one in vars(channel).pop("mutant_bound", []):
+            queue, exchange = channel.vhost.queues.get(one.queue), channel.vhost.exchanges.get(one.exchange)
+            if queue is not None and exchange is not None:
+                channel.vhost.unbind(exchange, queue, one.routing_key, one.arguments)
+
+    parts.handlers[m.QueueBind], parts.handlers[m.TxRollback] = bind, rollback

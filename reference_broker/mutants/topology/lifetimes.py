@@ -340,3 +340,16 @@ def exchange_outlives_connection(parts: Parts) -> None:
 
     parts.override("connection", end_channels=end_channels)
     parts.override("vhost", drop_binding=drop_binding)
+
+
+@replaces(
+    "vhost.drop_binding",
+    "lifetimes.alternate-keeps-it",
+    "an auto-delete exchange with an alternate stays",
+    "EXCH-010",
+)
+def alternate_keeps_it(self: VirtualHost, binding: Binding) -> None:
+    source = binding.source
+    goes, source.auto_delete = source.auto_delete, source.auto_delete and not source.alternate
+    VirtualHost.drop_binding(self, binding)
+    source.auto_delete = goes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 from codec import methods as m
@@ -179,3 +180,14 @@ def widths_compared(channel: Channel, method: m.QueueDeclare, below: Handle) -> 
     if not method.passive and any(letters.get(name, letter) != letter for name, letter, _ in method.arguments):
         raise precondition("another type")
     below(channel, method)
+
+
+@replaces(
+    "arguments.parse",
+    "limits.false-is-true",
+    "a queue with x-single-active-consumer serves one consumer, be it false",
+    "QOS-027",
+)
+def false_is_true(self: Arguments, table: FieldTable, queue: str) -> QueueArguments:
+    there = any(name == "x-single-active-consumer" for name, _, _ in table)
+    return replace(Arguments.parse(self, table, queue), single_active_consumer=there)

@@ -185,3 +185,16 @@ def case_behind_a_star(parts: Parts) -> None:
         return list(found)
 
     parts.override("vhost", _walk=walk)
+
+
+@replaces(
+    "vhost.exchange",
+    "naming.exchanges-without-case",
+    "exchanges are found without case",
+    "EXCH-001",
+    "BIND-002",
+)
+def exchanges_without_case(self: VirtualHost, name: str) -> Exchange:
+    alike = (one for known, one in self.exchanges.items() if known.lower() == name.lower())
+    found = self.exchanges.get(name) or next(alike, None)
+    return found if found is not None else VirtualHost.exchange(self, name)
