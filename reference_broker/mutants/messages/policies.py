@@ -386,7 +386,13 @@ def first_delivery_limit(self: Queue, definition: Definition) -> None:
         self.quorum.set_limit(first)
 
 
-@replaces("vhost.definition_of", "policies.not-for-one-type", "policies for classic queues do nothing", "POLICY-001")
+@replaces(
+    "vhost.definition_of",
+    "policies.not-for-one-type",
+    "policies for classic queues do nothing",
+    "POLICY-001",
+    "POLICY-005",
+)
 def not_for_one_type(self: VirtualHost, thing: Queue | Exchange) -> Mapping[str, Any]:
     users = self.settings.policies
     self.settings.policies = {name: one for name, one in users.items() if one.apply_to != "classic_queues"}

@@ -137,7 +137,7 @@ class Bounded:
                 self._weigh(one, full=full)
             elif one.kept:
                 self.denied.clear()
-            elif full and self.octets is None:
+            elif full and self.octets is None and not (self.strange or self.foreign):
                 self.denied.append(one.message)
             self.unsure = self.unsure or not (self.refuses or one.kept)
             while self.over():
