@@ -227,6 +227,7 @@ BROKEN = [
     ("DLX-007", SIMPLE + dead(entry("q", "rejected", 1, exchange=["S", "x"]))),
     ("DLX-007", SIMPLE + dead(entry("q", "rejected", 1, keys=("d",)))),
     ("DLX-007", SIMPLE + dead(entry("q", "rejected", 1, time=None))),
+    ("DLX-007", SIMPLE + dead(entry("q", "rejected", 1, time=["l", NOW]))),
     ("DLX-007", OWN + GOT + dead(entry(*EXPIRED, 1), first=EXPIRED)),
     ("DLX-008", SIMPLE + dead(ONCE, first=("d", "rejected"))),
     ("DLX-008", SIMPLE + dead(ONCE, first=("", ""))),

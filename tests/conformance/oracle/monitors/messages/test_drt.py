@@ -75,7 +75,7 @@ BROKEN = [
     ),
     ("DRT-006", ASKED + SENT + CAME + CAME),
     ("DRT-006", ASKED + BESIDE + SENT + CAME + CAME_TO_2),
-    ("DRT-006", ASKED + SENT + CAME.replace("deliver r", "deliver s")),
+    ("DRT-005", ASKED + SENT + CAME.replace("deliver r", "deliver s")),
     ("DRT-007", GONE + SENT + BESIDE + CAME_TO_2),
     ("DRT-007", GONE + SENT + CAME),
     ("DRT-007", GONE + SENT.replace("8 < ack 1", "8 < closed 404 60 40 no queue \n 8 > closed-ok")),

@@ -124,7 +124,12 @@ EMPTIED = RETURNED + got("m3", "m4", first=3) + MORE
 PURGED = filled(COUNT, 4) + "1 > purge q \n 1 < purge-ok 2 \n" + got() + MORE
 BURIES = f"{COUNT} x-dead-letter-exchange= x-dead-letter-routing-key=d"
 OCTETS_RANKED = ranked(1, 5, 3, 0).replace(COUNT, OCTETS)
+DROPS = "x-max-length=2 x-overflow=drop-head"
+BACK_RANKED = BACK.replace(COUNT, f"{COUNT} x-max-priority=5") + "1 > reject 1 requeue \n 1 > reject 2 requeue \n"
 BROKEN = [
+    ("LEN-002", filled(DROPS, 2) + tried(8, "nack", 3)),
+    ("LEN-002", filled(COUNT, 2) + tried(8, "nack", 3)),
+    ("LEN-008", BACK_RANKED + got("m1 redelivered", "m2 redelivered", "m3", "m4", first=3)),
     ("LEN-001", filled(COUNT, 3) + got("m1", "m2", "m3")),
     ("LEN-001", EMPTIED + got("m5", "m6", "m7", first=5)),
     ("LEN-001", filled(COUNT, 2) + AGAIN + "8 > publish q m3 \n 8 < ack 3 \n" + got("m1", "m2", "m3")),
@@ -160,6 +165,19 @@ BROKEN = [
 ]
 DEAD = "@queue d classic x-dead-letter-exchange= x-dead-letter-routing-key=q \n"
 LAWFUL = {
+    "a queue that drops its oldest refuses some, for reasons of its own": filled(DROPS, 2)
+    + tried(7, "nack", 3)
+    + tried(1, "ack", 10)
+    + tried(7, "nack", 11),
+    "a queue that has room refuses what it likes": filled("x-max-length=30", 2) + tried(20, "nack", 3),
+    "a policy may say that it refuses": filled(COUNT, 2)
+    + '- rule p ^q {"overflow":"reject-publish"} \n'
+    + tried(8, "nack", 3),
+    "what comes back to a queue with priorities pushes some out": BACK_RANKED + got("m3", "m4", first=3),
+    "some of a queue with priorities were taken before more came": BACK.replace(COUNT, f"{COUNT} x-max-priority=5")
+    .replace("1 > get q \n 1 < get-ok 2 m2 q \n", "")
+    .replace("8 < ack 4", "8 < ack 4 \n 1 > reject 1 requeue")
+    + got("m1 redelivered", "m4", first=2),
     "it says that it is full": SAID.format(f"classic {COUNT}") + "90 < declare-ok q 2",
     "it says more than there are": CROWDED_BY_COUNT + got("m2", "m3"),
     "it counts what a client holds": BACK + TOO_MANY,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from tests.support.tables import test_broken, test_lawful, test_sound
 
 __all__ = ["test_broken", "test_lawful", "test_sound"]
@@ -43,7 +45,45 @@ SOUND = {
     "PRIO-006": DECLARE.format(256) + "1 < closed 406 50 10 no \n 1 > closed-ok",
     "PRIO-007": stocked(1, 3) + got("m2:3", "m1:1") + "1 > get q no_ack \n 1 < get-empty",
 }
+DYING = "@queue q classic x-max-priority=5 \n @queue d classic x-dead-letter-exchange= x-dead-letter-routing-key=q \n"
+
+
+def died(priority: str) -> str:
+    """The properties of a dead letter of this priority."""
+    death = {
+        "queue": ["S", "d"],
+        "reason": ["S", "rejected"],
+        "count": ["l", 1],
+        "time": ["T", 1],
+        "exchange": ["S", ""],
+        "routing-keys": ["A", [["S", "d"]]],
+    }
+    first = {f"x-first-death-{name}": death[name] for name in ("queue", "reason", "exchange")}
+    headers = {"x-death": ["A", [["F", death]]], **first}
+    return f"with={json.dumps({'priority': int(priority), 'headers': headers}, separators=(',', ':'))}"
+
+
+def buried(said: int | None, *priorities: int) -> str:
+    """Messages of these priorities are given up in another queue, one by one; then this one says how many it has."""
+    head = DYING + "@open 1 \n @open 2 \n @confirming 8 \n"
+    many = [*enumerate(priorities, 1)]
+    head += "".join(f"8 > publish d m{at} {of(one)} \n 8 < ack {at} \n" for at, one in many)
+    head += "".join(f"2 > get d \n 2 < get-ok {at} m{at} d {of(one)} \n 2 > reject {at} \n" for at, one in many)
+    head += "@barrier 2 \n"
+    return head + (f"1 > declare q passive \n 1 < declare-ok q {said} \n" if said is not None else "")
+
+
+def risen(*messages: str) -> str:
+    """They come as dead letters."""
+    found = [one.split(":") for one in messages]
+    return "".join(
+        f"1 > get q no_ack \n 1 < get-ok {tag} {one} q {died(priority)} \n"
+        for tag, (one, priority) in enumerate(found, 1)
+    )
+
+
 BROKEN = [
+    ("PRIO-001", buried(2, 1, 3) + risen("m1:1", "m2:3")),
     ("PRIO-001", stocked(1, 3) + got("m1:1")),
     ("PRIO-001", stocked(None, 1) + got("m1:None")),
     ("PRIO-001", CONSUMES + "1 < deliver c 1 m1 q"),
@@ -60,6 +100,11 @@ BROKEN = [
 ]
 LATE = '8 > publish q m3 with={"priority":5} \n 8 < ack 3 \n'
 LAWFUL = {
+    "dead letters by their priority": buried(2, 1, 3) + risen("m2:3", "m1:1"),
+    "the other dead letter had not come": buried(1, 1, 3) + risen("m1:1", "m2:3"),
+    "nobody has asked whether it had come": buried(None, 1, 3) + risen("m1:1", "m2:3"),
+    "it says more than may be there": buried(3, 1, 3) + risen("m1:1", "m2:3"),
+    "dead letters are in no order": buried(2, 3, 3) + risen("m2:3", "m1:3"),
     "a refusal with another code: none is named": DECLARE.format(256) + "1 < closed 405 50 10 no",
     "a higher one that came while others were taken": (
         stocked(1, 1) + got("m1:1") + LATE + "1 > get q no_ack \n 1 < get-ok 2 m2 q " + of(1)
