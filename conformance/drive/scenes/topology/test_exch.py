@@ -88,7 +88,7 @@ def test_the_same_exchange_again(stage: Stage) -> None:
     """On the same channel, on another connection, with each flag; bound meanwhile; and two that are always there."""
     channel = stage.channel(connection=stage.connect("other"))
     for flag in ("", "durable", "auto_delete", "internal"):
-        flags = {flag: True} if flag else {}
+        flags: dict[str, Any] = {flag: True} if flag else {}
         exchange = declared(stage, "direct", **flags)
         stage.bind(stage.queue(), exchange, "key")
         channel.declare_exchange(exchange, "direct", no_wait=False, arguments=None, **flags)
@@ -196,12 +196,13 @@ def test_auto_delete_exchanges_go(stage: Stage) -> None:
 def _with_more(stage: Stage) -> Iterator[str]:
     """Auto-delete exchanges that are something else as well: of each type, with an alternate, durable, internal."""
     queue, about = stage.queue(), {ALTERNATE: declared(stage)} if stage.offers(ALTERNATE) else {}
-    for kind, arguments, flags in (
+    kinds: tuple[tuple[str, dict[str, str], dict[str, Any]], ...] = (
         ("direct", about, {}),
         ("fanout", {}, {"durable": True}),
         ("topic", {}, {"internal": True}),
         ("headers", about, {"durable": True}),
-    ):
+    )
+    for kind, arguments, flags in kinds:
         if stage.offers(f"{kind} exchange"):
             exchange = declared(stage, kind, arguments, auto_delete=True, **flags)
             for change in (stage.bind, stage.unbind):
