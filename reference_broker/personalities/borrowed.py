@@ -121,7 +121,7 @@ MAY: Mapping[str, str] = {
     "confirms.mode-of-connection": "CNF-002 CNF-004 CNF-006 CNF-016 CNF-020 CNF-022 CNF-024 ERR-007",
     "routes.unroutable-refused": "CNF-009",
     "routes.confirm-before-return": "",
-    "routes.return-with-code-313": "TX-003",
+    "routes.return-with-code-313": "TX-003 RETURN-005",
     "routes.returned-without-consumers": "",
     # LEN-012 and LEN-013 say themselves that the publisher is told
     "routes.rejected-confirmed": "CNF-021 LEN-012 LEN-013",

@@ -208,6 +208,7 @@ def no_heartbeat(parts: Parts) -> None:
     "queue.leave",
     "queues.never-deleted-by-themselves",
     "auto-delete is accepted, and nothing comes of it",
+    breaks="QUEUE-024",
     about="auto-delete",
 )
 def leave(earlier: Any, self: Queue, consumer: Any) -> None:

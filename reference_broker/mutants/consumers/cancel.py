@@ -58,7 +58,8 @@ def answers_and_notifies(channel: Channel, method: m.BasicCancel) -> None:
     "CAN-008",
 )
 def unknown_tag_refused(channel: Channel, method: m.BasicCancel) -> None:
-    if method.consumer_tag not in channel.consumers:
+    takes_replies = channel.reply_to is not None and channel.reply_to.tag == method.consumer_tag
+    if method.consumer_tag not in channel.consumers and not takes_replies:
         raise not_found("consumer", method.consumer_tag)
     basic.cancel(channel, method)
 

@@ -48,12 +48,15 @@ def unroutable_refused(self: VirtualHost, exchange: str, message: Message) -> tu
 
 @handles(m.BasicPublish, "routes.confirm-before-return", "a publish is confirmed before it is returned", "CNF-009")
 def confirm_before_return(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
-    late = channel.confirms is not None and method.mandatory and nowhere(channel, method)
+    message = addressed(method.exchange, method.routing_key, header, body)
+    known = not method.exchange or method.exchange in channel.vhost.exchanges
+    late = channel.confirms is not None and method.mandatory and known
+    late = late and not list(channel.vhost.route(method.exchange, message))
     method.mandatory = method.mandatory and not late
     basic.publish(channel, method, header, body)
     if late:
         channel.flush()
-        channel.give_back(method.exchange, addressed(method.exchange, method.routing_key, header, body))
+        channel.give_back(method.exchange, message)
 
 
 @replaces("channel.give_back", "routes.return-without-content", "a return has no content", "CNF-009")

@@ -217,7 +217,7 @@ def _closed(fact: ClosedUnasked | Faulted, asked: int, notes: Notes) -> None:
 
 @judges(Returned, BOUND)
 def not_routed(fact: Returned, notes: Notes) -> None:
-    """A publish came back that the new binding leads on."""
+    """A publish came back that the new binding leads on. A broker that returns what is routed returns this as well."""
     publication, memory = fact.publication, notes.memory(Quiets)
     if publication is None or not publication.routed or not publication.mandatory or publication.returned:
         return
@@ -225,7 +225,7 @@ def not_routed(fact: Returned, notes: Notes) -> None:
     sure = not any(copy.queue.deleted for copy in publication.copies) and not route.hangs_on_match(publication, notes)
     if 0 < since < publication.seq and sure:
         allowed = f"no return of {publication}: a binding was made with nowait"
-        notes.find(BOUND, fact.event, allowed, "basic.return", since, publication.seq)
+        notes.find(BOUND, fact.event, allowed, "basic.return", since, publication.seq, unless=("CNF-025",))
 
 
 @judges(Confirmed, BOUND)

@@ -26,6 +26,7 @@ CC, BCC = "CC", "BCC"
 MESSAGES = 256
 OF_ROOM = frozenset({"x-queue-type", "x-overflow", "x-max-length", "x-max-length-bytes"})
 REFUSES = "CNF-012"
+RETURNING = ("CNF-025",)
 MOST = 64
 """Keys of a message whose ways are followed one by one."""
 
@@ -170,13 +171,14 @@ def handled(fact: Confirmed, notes: Notes) -> None:
 
 @judges(Returned, REACHED)
 def came_back(fact: Returned, notes: Notes) -> None:
-    """One key that leads to a queue is enough: what has reached any is not returned."""
+    """One key that leads to a queue is enough: what has reached any is not returned, but by a broker that returns what
+    is routed anyway."""
     letter = notes.memory(Letters).by_message.get(fact.event.message or "")
     place = fact.event.connection, fact.event.channel
     if letter is None or letter.moved or letter.on != place or not letter.queues:
         return
     allowed = f"{fact.event.message} in {', '.join(sorted(letter.queues))}, and no return"
-    notes.find(REACHED, fact.event, allowed, "basic.return", letter.sent)
+    notes.find(REACHED, fact.event, allowed, "basic.return", letter.sent, unless=RETURNING)
 
 
 @judges(Delivered, REACHED, CONCEALED)
