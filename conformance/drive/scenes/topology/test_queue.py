@@ -8,7 +8,7 @@ from conformance.drive.around import wait
 from conformance.drive.channel import Channel
 from conformance.drive.drivers.raw import RawConnection
 from conformance.drive.scenes.marks import QueueType, rule
-from conformance.drive.scenes.props import confirming, reopen, stocked
+from conformance.drive.scenes.props import BAD_TAG, confirming, reopen, stocked
 from conformance.drive.stage import Stage
 
 CLASSIC: tuple[QueueType, ...] = ("classic",)
@@ -101,7 +101,8 @@ def test_queues_are_found_by_name(stage: Stage) -> None:
 @rule("QUEUE-007", queue_types=CLASSIC, last=True)
 def test_exclusive_queues_are_locked(stage: Stage) -> None:
     """Its own connection uses the queue by another channel than the one that declared it; then another connection does,
-    in every way, with an answer or without; its own then finds it. And again, where it was declared with nowait."""
+    in every way, with an answer or without; its own then finds it. One channel of the owner has failed before.
+    And again, where it was declared with nowait."""
     for no_wait in (False, True) if stage.offers("nowait") else (False,):
         _locked(stage, *owned(stage, no_wait=no_wait))
 
@@ -113,6 +114,9 @@ def _locked(stage: Stage, queue: str, owner: Channel) -> None:
         stage.quiesce()
         if beside.state != "open":
             reopen(stage, beside)
+    if beside.state == "open":
+        beside.ack(BAD_TAG)
+        reopen(stage, beside)
     channel = elsewhere(stage)
     for method in (*_uses(channel, queue, exchange), *_quiet_uses(channel, queue, exchange)):
         channel.send(method)

@@ -36,10 +36,11 @@ OTHERS: tuple[tuple[str, object, object], ...] = (
 
 @rule("QUEUE-003")
 def test_the_same_queue_again(stage: Stage) -> None:
-    """With messages in it, which are still there: on this connection and on another. A limit comes in one octet, and in
-    eight, before other arguments and behind them. And an argument that nobody knows, where that was taken before."""
+    """With messages in it, which are still there: on this connection and on another, three times each. A limit comes in
+    one octet, and in eight, before other arguments and behind them. And an argument that nobody knows, where that was
+    taken before."""
     queue = stocked(stage, 2)
-    for channel in (stage.channel(), elsewhere(stage)):
+    for channel in (stage.channel(), elsewhere(stage)) * 3:
         channel.declare(queue, arguments=typed(stage))
         stage.quiesce()
     stage.fetch(stage.channel(), queue, 2)

@@ -33,9 +33,13 @@ def look(stage: Stage, queue: str) -> None:
 def test_auto_delete_queues_go(stage: Stage) -> None:
     """Two consumers are cancelled, one after the other; one is without an answer; a channel with one is closed; a
     connection with one is; and a channel with one fails. When the queues must have gone, they are looked for. Then some
-    of them are declared anew, and go again."""
-    cancelled, closed, left, failed, quietly = (stage.queue(auto_delete=True) for _ in range(5))
-    channel = elsewhere(stage)
+    of them are declared anew, and go again. The one without an answer was declared without one."""
+    cancelled, closed, left, failed = (stage.queue(auto_delete=True) for _ in range(4))
+    channel, quietly = elsewhere(stage), stage.recorder.private_name()
+    stage.belongings.queues[quietly] = stage.connection
+    quiet = stage.offers("nowait")
+    channel.declare(quietly, durable=stage.durable, auto_delete=True, no_wait=quiet, arguments=typed(stage))
+    stage.barrier(channel)
     tag = channel.consume(quietly)
     stage.quiesce()
     channel.cancel(tag, no_wait=True)
