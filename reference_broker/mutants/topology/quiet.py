@@ -5,7 +5,7 @@ from __future__ import annotations
 from codec import methods as m
 from reference_broker.core.channels.channel import Channel
 from reference_broker.core.parts import Parts
-from reference_broker.mutants.kinds import changes
+from reference_broker.mutants.kinds import changes, memory
 from reference_broker.mutants.topology.binding import Handle, handling
 
 
@@ -63,3 +63,46 @@ def exclusive(parts: Parts) -> None:
             queue.owner = None
 
     parts.handlers[m.QueueDeclare] = declare
+
+
+@changes("quiet.auto-delete", "a queue that is declared with nowait is not auto-delete", "QUEUE-024")
+def auto_delete(parts: Parts) -> None:
+    below = parts.handlers[m.QueueDeclare]
+
+    def declare(channel: Channel, method: m.QueueDeclare) -> None:
+        method.auto_delete = method.auto_delete and not method.no_wait
+        below(channel, method)
+
+    parts.handlers[m.QueueDeclare] = declare
+
+
+@changes("quiet.fourth-declaration-empties", "the fourth declaration of a queue empties it", "RQ-011", "QUEUE-003")
+def fourth_declaration_empties(parts: Parts) -> None:
+    below = parts.handlers[m.QueueDeclare]
+
+    def declare(channel: Channel, method: m.QueueDeclare) -> None:
+        queue = channel.vhost.queues.get(method.queue)
+        if queue is not None and not method.passive:
+            memory(queue, "declared", list).append(method)
+            if len(memory(queue, "declared", list)) == 3:
+                queue.purge()
+        below(channel, method)
+
+    parts.handlers[m.QueueDeclare] = declare
+
+
+@changes(
+    "quiet.failure-unlocks",
+    "the exclusive queues of a connection are no more its own when one of its channels has failed",
+    "QUEUE-007",
+)
+def failure_unlocks(parts: Parts) -> None:
+    below = parts.channel
+
+    def fail(self: Channel) -> None:
+        below.fail(self)
+        for queue in self.connection.exclusive:
+            queue.owner = None
+        self.connection.exclusive.clear()
+
+    parts.override("channel", fail=fail)
