@@ -99,6 +99,7 @@ NAMES: Mapping[str, str] = {
     "several-keys-to-alternate": "a message with CC or BCC goes to an exchange that has an alternate",
     "transient-exchange-restarted": "the broker is restarted when there is a transient exchange",
     "transient-message-restarted": "the broker is restarted when a transient message is in a durable classic queue",
+    "expiring-message-restarted": "the broker is restarted when a persistent message with an expiration is in a queue",
     "delivered-restarted": "the broker is restarted when a client holds a delivery that it has not settled",
 }
 

@@ -31,6 +31,7 @@ VISIBILITY = 0.2
     "each settlement of a consumer starts the clocks of its others anew",
     "TMO-002",
     "TMO-007",
+    "TMO-010",
     "TMO-019",
 )
 def reset_by_any_settlement(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:

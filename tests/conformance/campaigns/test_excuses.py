@@ -45,6 +45,7 @@ ALWAYS = {
     "killed-young",
     "limited-declares-again",
     "transient-message-restarted",
+    "expiring-message-restarted",
     "alternate-after-others",
     "several-keys-to-alternate",
     "long-queue-name",

@@ -25,12 +25,22 @@ milliseconds after it not, on a busy machine."""
 
 
 def killed(model: Model, event: Event) -> Found:
+    yield from _expiring(model)
     for queue in model.queues.values():
         if queue.declared and event.time_ns - queue.declared_ns < YOUNG:
             yield at_kill(event.seq, queue), "killed-young"
 
 
+def _expiring(model: Model) -> Found:
+    """What is persistent, has an expiration, and is kept. Its dead letter comes from another queue."""
+    kept = [queue for queue in model.queues.values() if queue.durable and queue.kind == "classic"]
+    published = [copy.publication for queue in kept for copy in queue.copies.values()]
+    if any(one is not None and one.persistent and "expiration" in one.content for one in published):
+        yield EVERYWHERE, "expiring-message-restarted"
+
+
 def restarted(model: Model) -> Found:
+    yield from _expiring(model)
     if any(not one.durable and one.gone is None for one in model.topology.exchanges.values()):
         yield EVERYWHERE, "transient-exchange-restarted"
     for queue in model.queues.values():
