@@ -128,7 +128,8 @@ MAY: Mapping[str, str] = {
     "routes.failed-publish-refused": "CONTENT-006 TTL-009",
     # transactions
     "transactions.rollback-requeues": "",
-    "transactions.publishes-early": INTERNAL,
+    # each of these rules says of one case that nothing of a transaction is there before it is committed
+    "transactions.publishes-early": "TX-005 TX-006 TX-008 TX-012 TX-013 DUR-020",
     "transactions.ends-without-begin": "",
     "transactions.commit-confirms": "",
     "transactions.wrong-ack-at-commit": "ERR-001 ERR-002 ERR-011 ACK-010",

@@ -180,8 +180,14 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
     for rule in rules:
         told = not slots.followed(fact.channel, consumer) or slots.abandoned(fact.channel, consumer)
         certain = told if rule == "QOS-004" else not _in_doubt(rule, fact.channel, consumer)
-        observed, unless = _starved(fact.channel, consumer), slots.kept(fact.channel, consumer, rule)
+        observed = _starved(fact.channel, consumer)
+        unless = (*slots.kept(fact.channel, consumer, rule), *_wakes_nobody(rule, copy))
         notes.suspect(copy, rule, fact.event, allowed, observed, *witness, certain=certain, unless=unless)
+
+
+def _wakes_nobody(rule: str, copy: Copy) -> tuple[str, ...]:
+    """The rule that explains it where the end of a channel has returned the message, and serves nobody anywhere."""
+    return ("AUTO-012",) if rule.startswith("SAC-") and copy.entry == RELEASED else ()
 
 
 def _of_missing(channel: ChannelLife, consumer: Consumer, copy: Copy) -> tuple[str, ...]:

@@ -107,11 +107,11 @@ def commits_at_the_end(self: Channel) -> None:
 
 @handles(m.BasicPublish, "transactions.publishes-early", "a publish in a transaction is routed at once", "TX-003")
 def publishes_early(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
-    if channel.transaction is None:
+    opened, channel.transaction = channel.transaction, None
+    try:
         basic.publish(channel, method, header, body)
-    else:
-        message = addressed(method.exchange, method.routing_key, header, body)
-        channel.publish(method.exchange, message, method.mandatory)
+    finally:
+        channel.transaction = opened
 
 
 @handles(m.TxCommit, "transactions.commit-ok-before-returns", "tx.commit-ok comes before the returns", "TX-003")

@@ -79,3 +79,14 @@ LAWFUL = {
 def test_who_counts_gets_is_not_accused_of_serving_nobody(play) -> None:
     """The gets of the channel may have used up the limit of the consumer that is to be served."""
     assert play(COUNTED + "@stock q m1 \n - deadline replies").rest().broken == ["QOS-015"]
+
+
+def test_who_wakes_nobody_at_the_end_of_a_channel_has_no_trouble_with_turns(play) -> None:
+    """SAC-003: what the end returns waits for all consumers alike (AUTO-012). A cancel returns nothing."""
+    rest = "- deadline replies \n 2 > cancel b \n 2 < cancel-ok b \n @drain q {}"
+    cases = {"m1": TWO + FIRST + CLOSED, "m2": TWO + FIRST + CANCELLED + SECOND}
+    found = [play(text + rest.format(message)).judge.judgement.findings for message, text in cases.items()]
+    assert [[(one.rule, one.unless) for one in each if one.certain] for each in found] == [
+        [("SAC-003", ("AUTO-012",))],
+        [("SAC-002", ())],
+    ]
