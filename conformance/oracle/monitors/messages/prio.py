@@ -142,9 +142,9 @@ def _beside(fact: Delivered, begun: int, whole: int) -> Iterator[tuple[str, Copy
         if other is copy or source(other) is None or queue.others(other.entered, fact.receiver):
             continue
         if rank(other) != rank(copy):
-            wrong, both = rank(other) > rank(copy), other.entry == copy.entry == DEAD
+            wrong = rank(other) > rank(copy)
             there = other.entered < whole if other.entry == DEAD else queue.there(other, fact.channel, begun)
-            if there and (wrong or (other.entered < copy.entered if both else other.older_than(copy))):
+            if there and (wrong or _waits_longer(other, copy)):
                 yield HIGHEST if copy.entry in (PUBLISHED, DEAD) else BACK, other, wrong
         elif other.publication is not None and copy.entry == PUBLISHED and _certain(copy, other):
             yield _of_equals(copy, other), other, other.older_than(copy)
@@ -155,6 +155,16 @@ def _beside(fact: Delivered, begun: int, whole: int) -> Iterator[tuple[str, Copy
         )
         if other is not copy and certain and rank(other) != rank(copy):
             yield BACK, other, rank(other) > rank(copy)
+
+
+def _waits_longer(other: Copy, copy: Copy) -> bool:
+    """Would it have been served first, if priorities meant nothing?"""
+    mine, its = copy.publication, other.publication
+    if other.entry == copy.entry == DEAD:
+        return other.entered < copy.entered
+    if mine is not None and its is not None and 0 < mine.committed == its.committed:
+        return its.seq < mine.seq
+    return other.older_than(copy)
 
 
 def _certain(copy: Copy, other: Copy) -> bool:
