@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from codec.errors import ReplyCode
+from conformance.evidence.local import describe_local, local_interest
 from conformance.history import events as ev
 from conformance.history.events import Event
 
@@ -20,8 +21,6 @@ _CONTENT = frozenset({"basic.publish", "basic.return", "basic.deliver", "basic.g
 _CLOSES = frozenset({"channel.close", "connection.close"})
 _ASKED = frozenset({"basic.qos", "basic.cancel", "tx.select", "tx.commit", "tx.rollback"})
 _TOLD = frozenset({"basic.ack", "basic.nack", "basic.cancel", "basic.cancel-ok", *_CLOSES})
-_IN_FORCE = ("set", "cleared")
-"""States of policies."""
 _QUIET = frozenset({"multiple", "durable", "exclusive", "auto_delete", "internal"})
 _UNSAID = frozenset({"x-queue-type", "message_id", "delivery_mode"})
 """Arguments and properties that every declaration or publish of the suite has, or that are told in another way."""
@@ -30,10 +29,10 @@ _WIDTH, _MANY = 40, 5
 
 
 def interest(event: Event) -> bool:
-    """Is this a frame that disputes are about: content, a settlement or a confirm, a limit, the end of a consumer or of
-    a transaction, an error; not set-up or clean-up?"""
+    """Is this what disputes are about: content, a settlement or a confirm, a limit, the end of a consumer or of a
+    transaction, an error, or what was done to the broker from outside; not set-up or clean-up?"""
     if event.kind != ev.METHOD:
-        return event.kind in (ev.MALFORMED, ev.DEADLINE) or event.args.get("state") in _IN_FORCE
+        return local_interest(event)
     if event.method in _CONTENT:
         return True
     return event.method in (_SETTLES | _ASKED if event.direction == ev.TO_BROKER else _TOLD)
@@ -49,7 +48,7 @@ def handshake(event: Event) -> bool:
 def describe(event: Event) -> str:
     """The event in words, without who and where."""
     if event.kind != ev.METHOD:
-        return _local(event)
+        return describe_local(event)
     words = [event.method, *_WORDS.get(event.method, _named)(event)]
     words += [flag.replace("_", "-").rstrip("-") for flag in event.flags.split() if flag not in _QUIET]
     return " ".join(word for word in words if word)
@@ -88,34 +87,6 @@ def transcript(events: Sequence[Event]) -> str:
             rows.append((str(event.seq), event.connection, "→←", "connected"))
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(2)]
     return "\n".join(f"{seq:>{widths[0]}}  {place:<{widths[1]}}  {arrow}  {text}" for seq, place, arrow, text in rows)
-
-
-def _local(event: Event) -> str:
-    args = event.args
-    if event.kind == ev.SCENE:
-        return f"scene {args.get('name', '')}".rstrip()
-    if event.kind == ev.DEADLINE:
-        what = f"a drain of {args['queue']}" if args.get("queue") else args.get("for", "an answer")
-        return f"waited {args.get('waited_ms', '?')} ms in vain for {what}"
-    if event.kind == ev.LATE:
-        return f"{args.get('what', 'an answer')} came late, after {args.get('waited_ms', '?')} ms"
-    if event.kind == ev.END:
-        return f"connection ended: {args.get('cause', 'unknown cause')}"
-    if event.kind == ev.MALFORMED:
-        return f"malformed octets: expected {args.get('expected')}, found {args.get('found')}"
-    if event.kind == ev.POLICY and "state" in args:
-        return _policy(event)
-    return event.kind
-
-
-def _policy(event: Event) -> str:
-    args = event.args
-    name = f"{'operator ' if args.get('operator') else ''}policy {args.get('name')}"
-    if "pattern" not in args:
-        return f"{args['state']} {name}"
-    definition = json.dumps(args.get("definition"), sort_keys=True)
-    fits = f"{args.get('apply_to')} that match {args.get('pattern')!r}"
-    return f"{args['state']} {name} for {fits}, with priority {args.get('priority')}: {definition}"
 
 
 def _settlement(event: Event) -> list[str]:

@@ -5,20 +5,23 @@ a message, a delivery, or one event, always with everything that needs it (see `
 the rest, and if the finding is still there, the part stays away. Nothing is sent and nothing is renumbered: every
 frame of a slice is a recorded frame, and the same history always gives the same slice.
 
-Two conditions keep a slice honest. The event at which the finding arose always stays, and the finding must arise there
-again, under the same rule and in the same words (except numbers and names). And no contradiction may appear that the
-whole history did not have. There is one exception: if a delivery or a message is left out, numbers no longer fit. So
-rules about numbers are ignored, unless the finding breaks one of them; then even the numbers in its words must stay the
-same.
+Three conditions keep a slice honest. The event at which the finding arose always stays, and the finding must arise
+there again, under the same rule and in the same words (except numbers and names). Where the broker was killed or
+restarted in the meantime, that stays: it may be the cause, even if no judge looks at it. And no contradiction may
+appear that the whole history did not have. There is one exception: if a delivery or a message is left out, numbers no
+longer fit. So rules about numbers are ignored, unless the finding breaks one of them; then even the numbers in its
+words must stay the same.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from conformance.catalogue.profiles import Profile
 from conformance.evidence.anatomy import Anatomy, Unit
+from conformance.evidence.local import ended_the_broker
 from conformance.evidence.narrative import handshake
 from conformance.history import events as ev
 from conformance.history.events import Event
@@ -48,7 +51,8 @@ def minimal(events: Sequence[Event], finding: Finding, profile: Profile, budget:
             kept = trial.reduce(kept, [unit for unit in units if not unit & trial.fixed])
         if len(kept) == before:
             break
-    return kept
+    before_all = _seqs(_ends_before(kept))
+    return trial.reduce(kept, [before_all]) if before_all else kept
 
 
 def introduced(kept: Sequence[Event], history: Sequence[Event]) -> list[Event]:
@@ -66,6 +70,11 @@ def introduced(kept: Sequence[Event], history: Sequence[Event]) -> list[Event]:
     )
 
 
+def _ends_before(kept: Sequence[Event]) -> Iterator[Event]:
+    """How the broker ended before anything of the slice was there."""
+    return itertools.takewhile(ended_the_broker, (event for event in kept if event.kind != ev.SCENE))
+
+
 def _seqs(events: Iterable[Event]) -> Unit:
     return frozenset(event.seq for event in events)
 
@@ -79,7 +88,7 @@ class _Trial:
         present = list(self._contradictions(history))
         self._lawful = {(other.rule, other.at) for other in present}
         self.arises = any(_key(other) == self._wanted for other in present)
-        self.fixed = _seqs(e for e in history if e.seq == finding.at or e.kind == ev.SCENE)
+        self.fixed = _seqs(e for e in history if e.seq == finding.at or e.kind == ev.SCENE or ended_the_broker(e))
 
     def _contradictions(self, history: Iterable[Event]) -> Iterator[Finding]:
         judge = Judge(self._profile)

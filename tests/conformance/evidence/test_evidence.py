@@ -242,6 +242,38 @@ def test_a_small_budget_gives_a_longer_slice_and_never_a_wrong_one() -> None:
     assert len(evidence.minimal(events, finding, PROFILE)) <= len(sliced) < len(events)
 
 
+def restarted_before_the_get(*, early: bool = False) -> list[Event]:
+    """A first delivery has the tag 2. The broker restarts between publish and delivery, or before everything."""
+    script = Script()
+    if early:
+        script.local(ev.RESTARTED, state="stopping")
+        script.local(ev.RESTARTED, state="started")
+    script.connect().open(1)
+    script.send(m.QueueDeclare(1, queue=QUEUE, durable=True)).receive(m.QueueDeclareOk(1, queue=QUEUE))
+    script.send(m.ConfirmSelect(1)).receive(m.ConfirmSelectOk(1))
+    script.send(m.BasicPublish(1, routing_key=QUEUE), message="m1", delivery_mode=2, priority=1)
+    script.receive(m.BasicAck(1, 1))
+    if not early:
+        script.local(ev.RESTARTED, state="stopping")
+        script.local(ev.RESTARTED, state="started")
+    script.connect("c2").open(1, on="c2").send(m.BasicGet(1, queue=QUEUE, no_ack=True), on="c2")
+    script.receive(m.BasicGetOk(1, 2, routing_key=QUEUE), message="m1", on="c2")
+    return script.events
+
+
+def test_a_restart_on_the_way_is_shown_whatever_the_rule() -> None:
+    events = restarted_before_the_get()
+    [finding] = [finding for finding in judge(events, PROFILE).findings if finding.rule == "TAG-001"]
+    told = evidence.transcript(evidence.minimal(events, finding, PROFILE))
+    assert "the broker has been started again" in told
+
+
+def test_a_restart_before_all_is_not_shown() -> None:
+    events = restarted_before_the_get(early=True)
+    [finding] = [finding for finding in judge(events, PROFILE).findings if finding.rule == "TAG-001"]
+    assert "broker" not in evidence.transcript(evidence.minimal(events, finding, PROFILE))
+
+
 def test_a_finding_that_does_not_arise_leaves_the_history_whole() -> None:
     events = multiple_forgets_its_own_tag()
     stranger = Finding("ACK-007", "h", events[-1].seq, "silence", "noise")
