@@ -71,13 +71,22 @@ def _killed(_: Event) -> str:
 def _policy(event: Event) -> str:
     args = event.args
     if "state" not in args:
-        return event.kind
+        return f"policy of {args.get('queue')}: {_timeout(args)}"
     name = f"{'operator ' if args.get('operator') else ''}policy {args.get('name')}"
     if "pattern" not in args:
         return f"{args['state']} {name}"
     definition = json.dumps(args.get("definition"), sort_keys=True)
     fits = f"{args.get('apply_to')} that match {args.get('pattern')!r}"
     return f"{args['state']} {name} for {fits}, with priority {args.get('priority')}: {definition}"
+
+
+def _settings(event: Event) -> str:
+    return f"the broker's configuration: {_timeout(event.args)}"
+
+
+def _timeout(args: Mapping[str, object]) -> str:
+    milliseconds = args.get("consumer_timeout")
+    return "no consumer timeout" if milliseconds is None else f"consumer timeout {milliseconds} ms"
 
 
 def _rights(event: Event) -> str:
@@ -109,6 +118,7 @@ _WORDS: Mapping[str, Callable[[Event], str]] = {
     ev.MALFORMED: _malformed,
     ev.KILLED: _killed,
     ev.POLICY: _policy,
+    ev.SETTINGS: _settings,
     ev.RIGHTS: _rights,
     ev.KNOWN: _known,
 }

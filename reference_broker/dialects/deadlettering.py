@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from codec.values import FieldTable
 from reference_broker.core.queues.deadletter import DeadLetters
+from reference_broker.core.queues.message import Copied, Entry, Message
+from reference_broker.core.queues.queue import Queue
 from reference_broker.dialects.kinds import Behaviour, does
 
 BEHAVIOURS: list[Behaviour] = []
@@ -27,3 +29,37 @@ class FirstOnly(DeadLetters):
 class CopiesKept(DeadLetters):
     def dropped(self, key: str | None) -> tuple[str, ...]:
         return ("x-death",)
+
+
+class FromDisk(Copied):
+    """A message that was in its queue when the broker was restarted."""
+
+    __slots__ = ()
+
+
+@does(
+    "queue",
+    BEHAVIOURS,
+    "deaths.read-from-disk",
+    "what is in a classic queue when the broker is restarted has been read from the disk",
+    until="3.10",
+)
+class ReadFromDisk(Queue):
+    def read_back(self, entry: Entry) -> None:
+        old = entry.message
+        if self.quorum is None:
+            entry.message = FromDisk(old.exchange, old.routing_key, old.header, old.body, old.more_keys)
+
+
+@does(
+    "dead_letters",
+    BEHAVIOURS,
+    "deaths.expiration-untold",
+    "the death of what has been read from the disk is told without its expiration",
+    until="3.10",
+)
+class ExpirationUntold(DeadLetters):
+    def record(self, message: Message, queue: str, reason: str, now: float, count: int) -> FieldTable:
+        record = super().record(message, queue, reason, now, count)
+        hidden = "original-expiration" if isinstance(message, FromDisk) else ""
+        return [field for field in record if field[0] != hidden]

@@ -20,7 +20,7 @@ class DeadLetters:
         deaths = earlier_deaths(message)
         earlier = next((death for death in deaths if _is(death, queue, reason)), None)
         others = [death for death in deaths if death is not earlier]
-        record = record_of(message, queue, reason, now, 1 + (_count(earlier[1]) if earlier else 0))
+        record = self.record(message, queue, reason, now, 1 + (_count(earlier[1]) if earlier else 0))
         dropped = self.dropped(key)
         headers = [entry for entry in message.headers if entry[0] not in dropped]
         headers.append(("x-death", "A", [("F", record), *others]))
@@ -29,6 +29,10 @@ class DeadLetters:
         headers = self.with_last(headers, queue, reason, message.exchange)
         dead = message.copy(exchange, message.routing_key if key is None else key, headers=headers, expiration=None)
         return dead if key is None else Message(exchange, key, dead.header, dead.body)
+
+    def record(self, message: Message, queue: str, reason: str, now: float, count: int) -> FieldTable:
+        """One death in x-death."""
+        return record_of(message, queue, reason, now, count)
 
     def dropped(self, key: str | None) -> tuple[str, ...]:
         """Headers that are written anew, or whose place another key takes."""

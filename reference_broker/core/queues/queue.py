@@ -180,7 +180,11 @@ class Queue:
         survivors = [entry for entry in sorted(self.ready.entries(), key=attrgetter("position")) if self.lasts(entry)]
         self.ready = self.nothing()
         for entry in survivors:
+            self.read_back(entry)
             self.ready.push(entry)
+
+    def read_back(self, entry: Entry) -> None:
+        """After a restart it comes from the disk."""
 
     def lasts(self, entry: Entry) -> bool:
         return self.quorum is not None or entry.message.header.delivery_mode == PERSISTENT

@@ -11,6 +11,7 @@ from reference_broker.core.channels.transaction import Transaction
 from reference_broker.core.parts import Parts
 from reference_broker.core.queues.message import PERSISTENT, Entry, Message
 from reference_broker.core.queues.queue import Queue
+from reference_broker.dialects import deadlettering
 from reference_broker.mutants.kinds import Mutant, changes, enter, memory, replaces
 
 MUCH = 4096
@@ -118,6 +119,13 @@ def settled_back(parts: Parts) -> None:
             self.ready.push(entry)
 
     parts.override("queue", let_go=let_go, restart=restart)
+
+
+@changes("restarts.expirations-untold", "after a restart x-death does not tell the expiration", "DLX-007")
+def expirations_untold(parts: Parts) -> None:
+    """As a dialect may do it, above which this may be."""
+    parts.extend("queue", type("ReadFromDisk", (deadlettering.ReadFromDisk,), {}))
+    parts.extend("dead_letters", type("ExpirationUntold", (deadlettering.ExpirationUntold,), {}))
 
 
 @changes("restarts.committed-lost", "what transactions have published is gone after a restart", "DUR-019")

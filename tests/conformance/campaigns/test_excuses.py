@@ -136,6 +136,7 @@ IMITATE = {
     "restarts.transient-exchanges-kept",
     "restarts.transient-messages-kept",
     "restarts.mark-lost",
+    "restarts.expirations-untold",
     "halfway.closed-by-a-channel",
     "halfway.last-queue-of-a-failed-one",
     "pairs.purge-keeps-octets",

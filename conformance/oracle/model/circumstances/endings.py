@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from conformance.history.events import METHOD, TO_BROKER, Event
-from conformance.oracle.model.circumstances.places import EVERYWHERE, Found, at_kill, declared, life, out
+from conformance.oracle.model.circumstances.places import EVERYWHERE, Found, at_kill, declared, life, message, out
 from conformance.oracle.model.connections.channels import CLOSED, ChannelLife
 from conformance.oracle.model.connections.handshake import FRAME_MIN
 from conformance.oracle.model.records import OUT, WAITING, Delivery
@@ -32,11 +32,12 @@ def killed(model: Model, event: Event) -> Found:
 
 
 def _expiring(model: Model) -> Found:
-    """What is persistent, has an expiration, and is kept. Its dead letter comes from another queue."""
-    kept = [queue for queue in model.queues.values() if queue.durable and queue.kind == "classic"]
-    published = [copy.publication for queue in kept for copy in queue.copies.values()]
-    if any(one is not None and one.persistent and "expiration" in one.content for one in published):
-        yield EVERYWHERE, "expiring-message-restarted"
+    """What is persistent, has an expiration, and may be in a queue that is kept. Its dead letter has its name."""
+    for queue in model.queues.values():
+        for copy in queue.copies.values() if queue.durable and queue.kind == "classic" else ():
+            one, here = copy.publication, copy.indeterminate or copy.place in (WAITING, OUT)
+            if here and one is not None and one.persistent and "expiration" in one.content:
+                yield message(copy.id), "expiring-message-restarted"
 
 
 def restarted(model: Model) -> Found:

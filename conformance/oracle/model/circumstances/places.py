@@ -1,4 +1,5 @@
-"""Where circumstances are noted: one life of a channel, a queue, a connection, one delivery, or the whole history."""
+"""Where circumstances are noted: one life of a channel, a queue, a connection, one delivery or message, or the whole
+history."""
 
 from __future__ import annotations
 
@@ -23,6 +24,8 @@ def places_of(fact: Any) -> Iterator[str]:
     channels = [one for one in (getattr(fact, "channel", None), *_channels(fact)) if one is not None]
     if isinstance(fact, TimeoutOverdue):
         yield out(fact.delivery)
+    if fact.event.message:
+        yield message(fact.event.message)
     for channel in channels:
         yield life(channel)
     for copy in _copies(fact):
@@ -76,6 +79,11 @@ def declared(queue: Queue) -> str:
 
 def out(delivery: Delivery) -> str:
     return f"delivery {delivery.tag} on {life(delivery.channel)}"
+
+
+def message(name: str) -> str:
+    """A message, in whatever queue it comes to."""
+    return f"message {name}"
 
 
 def on(channel: ChannelLife, name: str) -> Found:

@@ -28,7 +28,7 @@ TIMED = (
     "@queue q quorum x-consumer-timeout=1000 \n @stock q m1 m2 \n @open 1 \n 0 < start notify \n 0 > start-ok notify \n"
 )
 AGAIN = "- wait {} \n 1 > reject 1 requeue \n 1 < deliver c1 2 m1 q redelivered \n - wait 9 \n "
-EXPIRING = "@queue q classic durable \n @confirming 1 \n 1 > publish q m1 expiration=60000{} \n - restarted stopping"
+EXPIRING = "@queue q classic durable \n @open 1 \n 1 > publish q m1 expiration=60000 persistent \n {}"
 SELECTED = "@open 1 \n 1 > select \n 1 < select-ok \n"
 ROOM = "@queue q classic x-max-length=1 x-overflow=reject-publish \n @stock q m1 \n @open 1 \n"
 LISTENS = "@consume 1 amq.rabbitmq.reply-to r no_ack \n"
@@ -114,7 +114,7 @@ ARISES = {
     "alternate-after-others": BEHIND + "1 > bind-exchange x y",
     "several-keys-to-alternate": BEHIND + f"1 > bind-exchange x y \n {KEYED}",
     "transient-message-restarted": "@queue q classic durable \n @stock q m1 \n - restarted stopping",
-    "expiring-message-restarted": EXPIRING.format(" persistent"),
+    "expiring-message-restarted": EXPIRING.format("- restarted stopping"),
     "delivered-restarted": "@queue q durable \n @stock q m1 \n @hold 1 q m1 \n - restarted stopping",
     "binding-without-value": "@queue q \n @route x headers - q ink=void",
     "timestamp-in-binding": "@queue q \n @route x headers - q ink=@5",
@@ -213,7 +213,7 @@ MISSES = {
     "alternate-after-others": BEHIND + "1 > bind-exchange y x",
     "several-keys-to-alternate": BEHIND + f"1 > bind-exchange y x \n {KEYED}",
     "transient-message-restarted": "@queue q quorum durable \n @stock q m1 \n - restarted stopping",
-    "expiring-message-restarted": EXPIRING.format(""),
+    "expiring-message-restarted": EXPIRING.format("1 > get q no_ack \n 1 < get-ok 1 m1 q \n - restarted stopping"),
     "delivered-restarted": "@queue q durable \n @stock q m1 \n - restarted stopping",
     "binding-without-value": "@queue q \n @route x headers - q ink=red",
     "timestamp-in-binding": "@queue q \n @route x headers - q ink=5",
