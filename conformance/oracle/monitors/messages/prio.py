@@ -3,8 +3,8 @@
 Of two messages that wait, one that comes first is judged where nobody but its receiver can hold the other. What is
 published while others are being taken may have to wait for its turn, so a claim of the higher priority is made only for
 what was in the queue before the first message was taken since it was empty. A memory tells when that was asked for. Of
-dead letters nobody knows when they come: they were there where the queue has said, before, that it holds just as many
-messages as may be in it.
+dead letters, and of what a client leaves behind, nobody knows when they come: they were there where the queue has said,
+before, that it holds just as many messages as may be in it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from itertools import islice
 from conformance.oracle.model.circumstances.ranking import PRIORITY
 from conformance.oracle.model.facts import Delivered, FoundEmpty, Passed
 from conformance.oracle.model.queues.queue import Queue
-from conformance.oracle.model.records import DEAD, PUBLISHED, RECOVERED, RETURNED, WAITING, Copy, Publication
+from conformance.oracle.model.records import DEAD, PUBLISHED, RECOVERED, RELEASED, RETURNED, WAITING, Copy, Publication
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.refusals import ANY, refuses
 from conformance.oracle.monitors.table import follows, judges
@@ -149,10 +149,9 @@ def _beside(fact: Delivered, begun: int, whole: int) -> Iterator[tuple[str, Copy
         elif other.publication is not None and copy.entry == PUBLISHED and _certain(copy, other):
             yield _of_equals(copy, other), other, other.older_than(copy)
     for other in islice(queue.returned.values(), WINDOW):
-        back = other.entry in (RETURNED, RECOVERED) and other.publication is not None
-        certain = (
-            back and queue.there(other, fact.channel, fact.since) and not queue.others(other.entered, fact.receiver)
-        )
+        back = other.entry in (RETURNED, RECOVERED) and queue.there(other, fact.channel, fact.since)
+        there = back or (other.entry == RELEASED and other.entered < whole)
+        certain = there and other.publication is not None and not queue.others(other.entered, fact.receiver)
         if other is not copy and certain and rank(other) != rank(copy):
             yield BACK, other, rank(other) > rank(copy)
 

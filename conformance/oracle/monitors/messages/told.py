@@ -17,7 +17,8 @@ from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges
 
 COUNT = "LEN-001"
-MOST, OVERFLOW, KIND, DROPS = "x-max-length", "x-overflow", "x-queue-type", "drop-head"
+MOST, OVERFLOW, KIND = "x-max-length", "x-overflow", "x-queue-type"
+DROPS, REFUSES = "drop-head", ("reject-publish", "reject-publish-dlx")
 QUEUES = 256
 
 
@@ -56,8 +57,9 @@ def declared(fact: Passed, notes: Notes) -> None:
     if not 0 < found.made.known < asked[0].seq:
         return
     most, count = found.arguments.get(MOST), int(event.args.get("message_count", 0))
-    drops = found.arguments.get(OVERFLOW, DROPS) == DROPS and found.arguments.get(KIND, "classic") == "classic"
-    if drops and isinstance(most, int) and count > most and len(known) < QUEUES:
+    how, kind = found.arguments.get(OVERFLOW, DROPS), found.arguments.get(KIND, "classic")
+    judged = kind == "classic" and how in (DROPS, *REFUSES) and len(known) < QUEUES
+    if judged and isinstance(most, int) and count > most:
         known[event.queue] = Crowd(most, count, asked[0].seq, event.seq)
 
 

@@ -135,6 +135,7 @@ BROKEN = [
     ("LEN-001", filled(COUNT, 2) + AGAIN + "8 > publish q m3 \n 8 < ack 3 \n" + got("m1", "m2", "m3")),
     ("LEN-001", CROWDED_BY_COUNT + got("m1", "m2", "m3")),
     ("LEN-001", CROWDED_BY_LETTERS + got("m1", "m2", "m3")),
+    ("LEN-001", CROWDED_BY_LETTERS.replace(COUNT, REFUSES) + got("m1", "m2", "m3")),
     ("LEN-003", PURGED + got("m7")),
     ("LEN-002", filled(BURIES, 3) + got("m1", "m2")),
     ("LEN-010", OCTETS_RANKED + got(of("m2", 5), of("m3", 3))),
@@ -188,6 +189,9 @@ LAWFUL = {
     + got("m1", "m2", "m3"),
     "a queue that refuses is given back more than it has room for": SAID.format(f"classic {REFUSES}")
     + "90 < declare-ok q 3",
+    "a queue that refuses gives out what it was given back": RETURNED.replace(COUNT, REFUSES)
+    + "90 > declare q passive \n 90 < declare-ok q 4 \n"
+    + got("m1 redelivered", "m2 redelivered", "m3", "m4", first=3),
     "a quorum queue drops its oldest in time": SAID.format(f"quorum {COUNT}") + "90 < declare-ok q 3",
     "it was declared again": filled(COUNT, 2) + AGAIN + "8 > publish q m3 \n 8 < ack 3 \n" + got("m2", "m3"),
     "another consumes": filled(COUNT, 3) + "@consume 2 q c no_ack \n" + got("m3"),

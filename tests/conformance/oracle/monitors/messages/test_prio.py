@@ -34,6 +34,14 @@ def got(*messages: str) -> str:
 HELD = stocked(1, 3) + f"1 > get q \n 1 < get-ok 1 m2 q {of(3)} \n 1 > get q \n 1 < get-ok 2 m1 q {of(1)} \n"
 BOTH_BACK = HELD + "1 > nack 2 requeue \n 1 > nack 1 requeue \n"
 GET = "1 > get q no_ack \n 1 < get-ok 3 {} q redelivered {} \n"
+LEFT_BEHIND = (
+    stocked(1, 3)
+    + "o:1 > open \n o:1 < open-ok \n"
+    + f"o:1 > get q \n o:1 < get-ok 1 m2 q {of(3)} \n o:1 > get q \n o:1 < get-ok 2 m1 q {of(1)} \n"
+    + f"o:1 > get q \n o:1 < get-empty \n 8 > publish q m3 {of(2)} \n 8 < ack 3 \n - end o aborted \n"
+)
+"""Two messages come back when their holder is lost, and one has come meanwhile."""
+COUNTED = "1 > declare q passive \n 1 < declare-ok q {} \n"
 DECLARE = "@open 1 \n 1 > declare q classic x-max-priority={} \n"
 CONSUMES = stocked(1, 3) + "1 > consume q c no_ack \n 1 < consume-ok c \n"
 SOUND = {
@@ -93,6 +101,7 @@ BROKEN = [
     ("PRIO-004", stocked(0, None) + got("m2:None")),
     ("PRIO-004", stocked(None, 0) + got("m2:0")),
     ("PRIO-005", BOTH_BACK + GET.format("m1", of(1))),
+    ("PRIO-005", LEFT_BEHIND + COUNTED.format(3) + got("m3:2")),
     ("PRIO-006", DECLARE.format(256) + "1 < declare-ok q"),
     ("PRIO-006", DECLARE.format(-1) + "1 < declare-ok q"),
     ("PRIO-006", DECLARE.format("many") + "1 < declare-ok q"),
@@ -105,6 +114,9 @@ LAWFUL = {
     "nobody has asked whether it had come": buried(None, 1, 3) + risen("m1:1", "m2:3"),
     "it says more than may be there": buried(3, 1, 3) + risen("m1:1", "m2:3"),
     "dead letters are in no order": buried(2, 3, 3) + risen("m2:3", "m1:3"),
+    "what was left behind may not be back yet": LEFT_BEHIND + got("m3:2"),
+    "it says that not all is back": LEFT_BEHIND + COUNTED.format(2) + got("m3:2"),
+    "what was left behind is back": LEFT_BEHIND + COUNTED.format(3) + GET.format("m2", of(3)).replace("3 m", "1 m"),
     "a refusal with another code: none is named": DECLARE.format(256) + "1 < closed 405 50 10 no",
     "a higher one that came while others were taken": (
         stocked(1, 1) + got("m1:1") + LATE + "1 > get q no_ack \n 1 < get-ok 2 m2 q " + of(1)
