@@ -14,6 +14,8 @@ BAD_TAG = 99
 """A tag that no scene is ever delivered."""
 TO_BE_SURE, STEP = 0.1, 0.2
 """Seconds: more than is needed, and between two things that happen meanwhile."""
+ASKED = 200
+"""This often it is asked whether all that a client has left behind is back."""
 FILLING = 60
 """This many publishes are tried on a full queue until it says so: a quorum queue's channel learns of it late."""
 
@@ -117,6 +119,17 @@ def outstanding(channel: Channel, least: int = 1) -> list[int]:
     if len(tags) < least:
         raise SceneOver(f"{channel} holds {len(tags)} deliveries, {least} are needed")
     return tags
+
+
+def all_back(stage: Stage, channel: Channel, queue: str, count: int) -> None:
+    """Asks how many messages are ready, until it is so many, or that has been asked often enough."""
+    for _ in range(ASKED):
+        seen = len(stage.events)
+        channel.declare(queue, passive=True)
+        stage.quiesce()
+        answers = [event for event in stage.events[seen:] if event.method == "queue.declare-ok"]
+        if answers and answers[0].args.get("message_count") == count:
+            break
 
 
 def shares(stage: Stage) -> bool:

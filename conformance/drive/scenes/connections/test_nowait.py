@@ -100,7 +100,7 @@ def test_new_bindings_lead_on(stage: Stage) -> None:
 @rule("NOWAIT-004", queue_types=("classic",))
 def test_what_is_removed_is_gone(stage: Stage) -> None:
     """A queue is purged, and got from; a queue and an exchange are deleted, and looked for; an exchange is unbound from
-    another one, and published to."""
+    another one, and published to. What was deleted twice is declared once more, and is there."""
     queue, exchange = stocked(stage, 3), stage.exchange(kind="direct")
     channel = stage.channel()
     with stage.batch():
@@ -122,6 +122,23 @@ def test_what_is_removed_is_gone(stage: Stage) -> None:
             publisher.send(m.ExchangeUnbind(publisher.number, destination=onward, source=source, no_wait=True))
             publisher.publish("", exchange=source)
         stage.quiesce()
+    _deleted_twice(stage)
+
+
+def _deleted_twice(stage: Stage) -> None:
+    queue, exchange, channel = stage.queue(), stage.exchange(), stage.channel()
+    with stage.batch():
+        for _ in "12":
+            channel.delete(queue, no_wait=True)
+            channel.send(m.ExchangeDelete(channel.number, exchange=exchange, no_wait=True))
+    stage.barrier(channel)
+    stage.queue(name=queue)
+    stage.belongings.exchanges[exchange] = None
+    channel.declare_exchange(exchange, "fanout")
+    channel.bind(queue, exchange)
+    channel.publish("", exchange=exchange, mandatory=True)
+    channel.get(queue, no_ack=True)
+    stage.quiesce()
 
 
 @rule("NOWAIT-005")

@@ -69,9 +69,9 @@ def test_the_broker_says_that_it_notifies(stage: Stage) -> None:
 @rule("CAN-003", last=True)
 def test_each_consumer_is_notified_once(stage: Stage) -> None:
     """Two connections, two channels each, three consumers each, one of them of the same tag everywhere, and the
-    deleting channel's own; then once more alone, without an answer to the deletion; and an exclusive queue, with
-    consumers on both channels of its connection. One of the channels confirms, and one is transactional. Each has one
-    consumer that was started without an answer."""
+    deleting channel's own; then once more beside another one, without an answer to the deletion; and an exclusive
+    queue, with consumers on both channels of its connection. One of the channels confirms, and one is transactional.
+    Each has one consumer that was started without an answer."""
     queue, own = stage.queue(), stage.queue()
     other = stage.connect("other")
     channels = [stage.channel(connection=connection) for connection in (stage.connection, other) for _ in range(2)]
@@ -91,6 +91,8 @@ def test_each_consumer_is_notified_once(stage: Stage) -> None:
     deleter = stage.channel()
     for mine in (queue, own):
         deleter.consume(mine)
+    for channel in channels[1:3]:
+        channel.consume(own)
     twice(stage, *channels, deleter)
     private = [stage.queue(durable=False, exclusive=True)] if stage.queue_type == "classic" else []
     for one in (deleter, channels[0]) if private else ():

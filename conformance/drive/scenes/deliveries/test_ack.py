@@ -15,7 +15,7 @@ import pytest
 from codec import methods as m
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import holding, limited, outstanding, reopen, restock, stocked
+from conformance.drive.scenes.props import confirming, holding, limited, outstanding, reopen, restock, stocked
 from conformance.drive.scenes.topology.test_queue import elsewhere
 from conformance.drive.stage import NotOffered, Stage
 
@@ -48,8 +48,9 @@ def _over_a_queue_that_is_gone(stage: Stage) -> None:
 
 @rule("ACK-002")
 def test_a_multiple_settles_all_up_to_its_tag(stage: Stage) -> None:
-    """U = {1..6}: after ack(2), ack(4, multiple) takes 1, 3 and 4; 5 and 6 go back. And where two that it takes
-    had come before; of more than an octet can count, by name and by tag 0; and where a queue has been deleted."""
+    """U = {1..6}: after ack(2), ack(4, multiple) takes 1, 3 and 4; 5 and 6 go back. And where two that it takes had
+    come before; of more than an octet can count, by name and by tag 0; and where a queue has been deleted. And where a
+    later one has a higher priority."""
     for tag in (WIDE, 0):
         channel = limited(stage, stocked(stage, WIDE + 2), 0)
         channel.ack(tag, multiple=True)
@@ -72,6 +73,20 @@ def test_a_multiple_settles_all_up_to_its_tag(stage: Stage) -> None:
     channel.close()
     stage.quiesce()
     _over_a_queue_that_is_gone(stage)
+    if stage.queue_type == "classic" and stage.offers("x-max-priority"):
+        _below_a_higher_priority(stage)
+
+
+def _below_a_higher_priority(stage: Stage) -> None:
+    queue, publisher, channel = stage.queue({"x-max-priority": 5}), confirming(stage), stage.channel()
+    for priority in (1, 4, 2):
+        publisher.publish(queue, properties={"priority": priority})
+        stage.confirmed(publisher)
+        stage.fetch(channel, queue)
+    channel.ack(outstanding(channel, 3)[1], multiple=True)
+    stage.barrier(channel)
+    channel.close()
+    stage.quiesce()
 
 
 @rule("ACK-003")

@@ -7,7 +7,7 @@ settled or the channel ends. An ack deletes, a reject without requeue removes, a
 from __future__ import annotations
 
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import holding, limited, restock, stocked
+from conformance.drive.scenes.props import holding, limited, outstanding, restock, stocked
 from conformance.drive.stage import Stage
 
 DEATH = [
@@ -60,15 +60,20 @@ def test_an_auto_acked_message_never_comes_back(stage: Stage) -> None:
 
 @rule("MODE-003")
 def test_the_mode_belongs_to_the_consumer(stage: Stage) -> None:
-    """Two consumers on one channel, one automatic and one manual, in both orders; then the channel closes."""
+    """Two consumers on one channel, one automatic and one manual, in both orders; then the channel closes, once after
+    all that can be acknowledged has been, together."""
     for modes in ((True, False), (False, True)):
         channel = stage.channel()
         queues = [stocked(stage, 1) for _ in modes]
         for queue, no_ack in zip(queues, modes, strict=True):
             channel.consume(queue, no_ack=no_ack)
         stage.quiesce()
-        for queue in queues:
-            restock(stage, queue, 2)
+        for _ in "12":
+            for queue in queues:
+                restock(stage, queue, 1)
+        if modes[0]:
+            channel.ack(outstanding(channel)[-1], multiple=True)
+            stage.barrier(channel)
         channel.close()
         stage.quiesce()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -16,6 +16,8 @@ RANK = "x-priority"
 WIDE = (-200, 1, 256)
 WIDTHS = ("b", -3), ("s", 2), ("I", 300), ("l", 301)
 """Integers of all sizes, each greater than the one before."""
+NO_INTEGERS: Mapping[str, object] = {"S": b"high", "V": None, "t": True, "d": 1.5, "A": [("b", 1)]}
+"""By their types in a table."""
 
 
 def consumers(
@@ -49,8 +51,9 @@ def spread(stage: Stage, queue: str, count: int, among: Sequence[Channel]) -> No
 )
 def test_the_highest_is_served(stage: Stage, ranks: Sequence[int | None]) -> None:
     """All have room for everything. The consumer without a priority starts last. Others become full, and have room
-    again, also by giving back what they hold. And one more comes and leaves, by a cancel or with its channel. Or none
-    acknowledges anything. The priorities are integers of any width, and a tag may have another one than before."""
+    again, also by giving back what they hold. Or the highest was full before the others came. And one more comes
+    and leaves, by a cancel or with its channel. Or none acknowledges anything. The priorities are integers of any
+    width, and a tag may have another one than before."""
     queue = stage.queue()
     among = consumers(stage, queue, ranks)
     for count in (1, 5):
@@ -63,6 +66,7 @@ def test_the_highest_is_served(stage: Stage, ranks: Sequence[int | None]) -> Non
         stage.barrier(channel)
     for _ in (*among, 1):
         spread(stage, queue, 1, among)
+    _was_full_before(stage, ranks)
     queue = stage.queue()
     among = consumers(stage, queue, ranks)
     for cancels in (True, False):
@@ -77,6 +81,17 @@ def test_the_highest_is_served(stage: Stage, ranks: Sequence[int | None]) -> Non
     if ranks == WIDE:
         _of_any_width(stage)
         _another_than_before(stage)
+
+
+def _was_full_before(stage: Stage, ranks: Sequence[int | None]) -> None:
+    """Alone, so that a message waited for it; the others come when it has room."""
+    queue = stage.queue()
+    among = consumers(stage, queue, (300,), limit=3)
+    spread(stage, queue, 4, among)
+    among[0].ack(outstanding(among[0], 3)[1], multiple=True)
+    stage.barrier(among[0])
+    among += consumers(stage, queue, ranks)
+    spread(stage, queue, 1, among)
 
 
 def _of_any_width(stage: Stage) -> None:
@@ -154,9 +169,11 @@ def test_equals_share(stage: Stage) -> None:
 
 
 @rule("CPRIO-004", queue_types=("classic",))
-def test_a_priority_that_is_a_text(stage: Stage) -> None:
-    """Of a consumer at a queue that is there."""
+@pytest.mark.parametrize("letter", NO_INTEGERS)
+def test_a_priority_that_is_no_integer(stage: Stage, letter: str) -> None:
+    """Of a consumer at a queue that is there: a text, nothing, a truth, a fraction, a list."""
     stage.require(RANK)
-    queue = stage.queue()
-    stage.channel().consume(queue, arguments={RANK: "high"})
+    queue, channel = stage.queue(), stage.channel()
+    tag, arguments = stage.payloads.next_consumer(), [(RANK, letter, NO_INTEGERS[letter])]
+    channel.send(m.BasicConsume(channel.number, queue=queue, consumer_tag=tag, arguments=arguments))
     stage.quiesce()

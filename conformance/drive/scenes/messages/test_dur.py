@@ -370,6 +370,23 @@ def _mortal(things: Things, publisher: Channel) -> list[str]:
         own = {} if queue == things.queues.get("ages", ("",))[0] else {"expiration": str(LIFE)}
         publisher.publish(queue, persistent=True, properties=own)
     stage.confirmed(publisher)
+    if offered(stage, "tx.select"):
+        queues += _mortal_by_commit(things, len(queues) > 1)
+    return queues
+
+
+def _mortal_by_commit(things: Things, ages: bool) -> list[str]:
+    """The same, published by a transaction."""
+    stage, channel = things.stage, things.stage.channel(connection=things.stage.living())
+    queues = [things.queue("expires, committed")]
+    if ages:
+        queues.append(things.queue("ages, committed", arguments=dict(SPECIAL["ages"])))
+    channel.tx_select()
+    stage.quiesce()
+    for queue, own in zip(queues, ({"expiration": str(LIFE)}, dict[str, Any]()), strict=False):
+        channel.publish(queue, persistent=True, properties=own)
+    channel.tx_commit()
+    stage.quiesce()
     return queues
 
 

@@ -44,13 +44,15 @@ def emptied(stage: Stage, channel: Channel, queue: str, most: int) -> None:
 @rule("LEN-001", queue_types=("classic",))
 @pytest.mark.parametrize("most", [0, 1, 2, 16, 65])
 def test_more_messages_than_the_limit(stage: Stage, most: int) -> None:
-    """One more, and twice as many; or as many in a transaction, or as the dead letters of another queue."""
+    """One more, and twice as many; or as many in a transaction, or as the dead letters of another queue, also where the
+    queue refuses what is too much."""
     for count in (most + 1, 2 * most + 1):
         filled(stage, {MOST: most}, [3] * count)
     if stage.offers("tx.select"):
         _committed(stage, stage.queue({MOST: most}), 2 * most + 1)
-    if most == 2:
-        _handed_on(stage, stage.queue({MOST: most}), 2 * most + 1)
+    for overflow in ({}, {OVERFLOW: REFUSE}) if most == 2 else ():
+        if not overflow or stage.offers(OVERFLOW):
+            _handed_on(stage, stage.queue({MOST: most, **overflow}), 2 * most + 1)
 
 
 def _handed_on(stage: Stage, heir: str, count: int) -> None:

@@ -337,7 +337,8 @@ def test_a_policy_says_where_dead_letters_go(stage: Stage) -> None:
 
 @rule("POLICY-013", queue_types=CLASSIC)
 def test_an_alternate_exchange(stage: Stage) -> None:
-    """Nothing is bound to the exchange. Then it has another alternate, by a policy for all, and then none."""
+    """Nothing is bound to the exchange. Then it has another alternate, by a policy for all, and then none: the policy
+    says something else, or another one of higher priority does, or it is removed."""
     queue = stage.queue()
     alternate, exchange = stage.exchange(queue), stage.exchange(kind="direct")
     name = put(stage, only(exchange), {"alternate-exchange": alternate}, apply_to="exchanges")
@@ -349,10 +350,23 @@ def test_an_alternate_exchange(stage: Stage) -> None:
     heeded(stage)
     strays(stage, exchange)
     look(stage, queue, other)
+    _of_something_else(stage, exchange, other)
     stage.around.unrule(stage, name)
     heeded(stage)
     strays(stage, exchange)
     look(stage, queue, other)
+
+
+def _of_something_else(stage: Stage, exchange: str, alternate: str) -> None:
+    """The policy that holds for the exchange speaks of queues alone: it is another one, or has been changed."""
+    onward, elsewhere = {"alternate-exchange": stage.exchange(alternate)}, {MOST: 9}
+    higher = fresh(stage)
+    for definition in (elsewhere, onward, elsewhere):
+        put(stage, only(exchange), definition, higher, apply_to="all", priority=HIGH + 1)
+        heeded(stage)
+        strays(stage, exchange)
+        look(stage, alternate)
+    stage.around.unrule(stage, higher)
 
 
 def strays(stage: Stage, exchange: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from conformance.drive.around import wait
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import confirming, outstanding
+from conformance.drive.scenes.props import all_back, confirming, outstanding
 from conformance.drive.stage import Stage
 
 LEVELS = "x-max-priority"
@@ -112,9 +112,13 @@ def test_messages_without_priority(stage: Stage) -> None:
 
 
 @rule("PRIO-005", queue_types=("classic",))
-def test_priorities_of_what_comes_back(stage: Stage) -> None:
+@pytest.mark.parametrize("how", ["nack", "reject", "recover", "close", "lost"])
+def test_priorities_of_what_comes_back(stage: Stage, how: str) -> None:
     """Four are got and given back, one by one, beside two that are ready; then all are, several times; at last the same
-    channel takes them."""
+    channel takes them. Or all four come back at once, by basic.recover or because their holder leaves."""
+    if how != "nack":
+        _all_come_back(stage, how)
+        return
     stage.require("basic.nack")
     queue, channel = stage.queue({LEVELS: 9}), stage.channel()
     ranked(stage, queue, (1, 5, 3, 7))
@@ -127,6 +131,30 @@ def test_priorities_of_what_comes_back(stage: Stage) -> None:
             channel.nack(tag)
         stage.barrier(channel)
     stage.fetch(channel, queue, 6, no_ack=True)
+
+
+def _all_come_back(stage: Stage, how: str) -> None:
+    queue, leaving, looking = stage.queue({LEVELS: 9}), stage.connect(how), stage.channel()
+    ranked(stage, queue, (1, 5, 3, 7))
+    holder = stage.channel(connection=leaving)
+    tags = stage.fetch(holder, queue, 4)
+    stage.get(holder, queue)
+    ranked(stage, queue, (6, 2))
+    if how == "reject":
+        for tag in tags:
+            holder.reject(tag)
+    elif how == "recover":
+        stage.require("basic.recover")
+        holder.recover()
+    elif how == "close":
+        holder.close()
+    else:
+        leaving.abort()
+    stage.quiesce()
+    if how == "reject":
+        stage.barrier(holder)
+    all_back(stage, looking, queue, 6)
+    drained(stage, queue, 6, looking)
 
 
 @rule("PRIO-006", queue_types=("classic",))

@@ -179,14 +179,22 @@ def _others_have_left(stage: Stage) -> None:
 
 
 @rule("SAC-003")
-@pytest.mark.parametrize("how", ["channel", "connection"])
+@pytest.mark.parametrize("how", ["channel", "connection", "again"])
 def test_what_the_former_held(stage: Stage, how: str) -> None:
-    """All three messages of the queue; its channel is closed, or its socket."""
+    """All three messages of the queue; its channel is closed, or its socket. Or it was cancelled before, and has come
+    back with its tag, where that may be done."""
+    if how == "again" and (stage.queue_type != "classic" or not stage.cancels):
+        return
     queue = stage.queue(SINGLE)
     consumers = waiting(stage, queue, 2)
     restock(stage, queue, 3)
-    channel, _ = active(stage, consumers)
-    if how == "channel":
+    channel, tag = active(stage, consumers)
+    if how == "again":
+        channel.cancel(tag)
+        stage.quiesce()
+        channel.consume(queue, tag=tag)
+        stage.quiesce()
+    if how != "connection":
         channel.close()
     else:
         channel.connection.abort()

@@ -15,10 +15,11 @@ from conformance.drive.stage import Stage
 
 
 @rule("TTL-007")
-@pytest.mark.parametrize("how", ["reject", "nack", "close"])
+@pytest.mark.parametrize("how", ["reject", "nack", "close", "lost"])
 def test_given_back(stage: Stage, how: str) -> None:
     """Before its time is over, and after it; by its own time and that of its queue, which may have priorities. And by a
-    consumer that waited for it, after all its time, which may be none. Or by the end of the channel that held it."""
+    consumer that waited for it, after all its time, which may be none. Or by the end of the channel that held it, or of
+    its connection."""
     if not expires(stage):
         return
     channel, queues = confirming(stage), [stage.queue(), stage.queue({TTL: SHORT})]
@@ -29,10 +30,10 @@ def test_given_back(stage: Stage, how: str) -> None:
     for queue in queues[1::2]:
         channel.publish(queue, 2)
     stage.confirmed(channel)
-    holder = stage.channel()
-    if how == "close":
-        _by_the_end(stage, holder, queues)
+    if how in ("close", "lost"):
+        _by_the_end(stage, how, queues)
         return
+    holder = stage.channel()
     for queue in queues:
         stage.get(holder, queue)
         stage.get(holder, queue)
@@ -44,19 +45,18 @@ def test_given_back(stage: Stage, how: str) -> None:
     _from_a_consumer(stage, channel, how)
 
 
-def _by_the_end(stage: Stage, holder: Channel, queues: Sequence[str]) -> None:
-    """Of a channel that is closed when half the time is over, and of one that is closed after all of it."""
-    late = stage.channel()
+def _by_the_end(stage: Stage, how: str, queues: Sequence[str]) -> None:
+    """Of a channel that ends when half the time is over, and of one that ends after all of it."""
+    holder, late = (stage.channel(connection=stage.connect(name)) for name in ("holder", "late"))
     for queue in queues:
         for channel in (holder, late):
             stage.get(channel, queue)
-    wait(stage, HALF)
-    holder.close()
-    stage.quiesce()
-    wait(stage, OVER - HALF)
-    look(stage, *queues, gets=2)
-    late.close()
-    stage.quiesce()
+    for ends, after in ((holder, HALF), (late, OVER - HALF)):
+        wait(stage, after)
+        if ends is late:
+            look(stage, *queues, gets=2)
+        ends.close() if how == "close" else ends.connection.abort()
+        stage.quiesce()
     look(stage, *queues, gets=2)
 
 

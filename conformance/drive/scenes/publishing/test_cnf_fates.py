@@ -18,7 +18,7 @@ from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import confirming, filled, large, reopen
 from conformance.drive.stage import Stage
 
-STREAM = 200
+STREAM, FOLLOWING = 200, 70
 """This many publishes are under way when the broker is killed."""
 ACKED = 2
 """So many of them are acknowledged before."""
@@ -78,7 +78,8 @@ def test_what_goes_nowhere_is_confirmed(stage: Stage) -> None:
 @rule("CNF-009")
 def test_what_is_returned_is_confirmed_after_it(stage: Stage) -> None:
     """Mandatory publishes that go nowhere: alone, behind others that go somewhere, empty, and of several frames. And on
-    by a binding, or by an alternate, to an exchange that leads nowhere either, or that is not there."""
+    by a binding, or by an alternate, to an exchange that leads nowhere either, or that is not there. Many others
+    follow, one by one."""
     queue, empty = stage.queue(), stage.exchange()
     channel = confirming(stage)
     for way in _on_to(stage, empty):
@@ -93,6 +94,9 @@ def test_what_is_returned_is_confirmed_after_it(stage: Stage) -> None:
         channel.publish("any", exchange=empty, mandatory=True, body=b"")
         channel.publish("any", exchange=empty, mandatory=True, body=large(channel))
     stage.quiesce()
+    for _ in range(FOLLOWING):
+        channel.publish(queue)
+        stage.confirmed(channel)
 
 
 @rule("CNF-010")

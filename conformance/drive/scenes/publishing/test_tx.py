@@ -180,7 +180,8 @@ def test_selecting_again(stage: Stage) -> None:
 @rule("TX-008")
 @pytest.mark.parametrize("how", ["channel.close", "a mistake", "connection.close"])
 def test_the_end_of_a_channel_without_a_commit(stage: Stage, how: str) -> None:
-    """What was published before it, in the first transaction and in the second, is in no queue."""
+    """What was published before it, in the first transaction and in the second, is in no queue. Where the connection
+    goes on, the number of the channel is opened again, and a transaction committed that has nothing to do with it."""
     queue = stage.queue()
     for before in (False, True):
         connection = stage.connect(f"publishing {before}")
@@ -194,8 +195,16 @@ def test_the_end_of_a_channel_without_a_commit(stage: Stage, how: str) -> None:
         stage.barrier(channel)
         if how == "connection.close":
             connection.close(stage.deadline)
-        else:
-            channel.close() if how == "channel.close" else channel.ack(BAD_TAG)
+            stage.quiesce()
+            none_there(stage, queue)
+            continue
+        channel.close() if how == "channel.close" else channel.ack(BAD_TAG)
+        stage.quiesce()
+        none_there(stage, queue)
+        reopen(stage, channel)
+        channel.tx_select()
+        channel.publish(stage.queue())
+        channel.tx_commit()
         stage.quiesce()
         none_there(stage, queue)
 

@@ -13,14 +13,13 @@ import pytest
 from conformance.drive.around import elapse, wait
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import BAD_TAG, reopen, stocked
+from conformance.drive.scenes.props import BAD_TAG, all_back, reopen, restock, stocked
 from conformance.drive.stage import Stage
 
 HEARTBEAT, FED = 2, 52
 """Seconds; brokers are lenient with shorter intervals."""
 WIDE = (1 << 8) + 9
-ASKED, FAILURES = 200, 3
-"""This often it is asked whether all is back."""
+FAILURES = 3
 
 
 def laden(stage: Stage, channel: Channel) -> str:
@@ -38,10 +37,18 @@ def laden(stage: Stage, channel: Channel) -> str:
 
 
 def comes_back(stage: Stage, queue: str, count: int) -> None:
-    """Somebody else takes this many messages, one after the other, as they come back."""
+    """Somebody else takes this many messages, one after the other, as they come back. Then a consumer comes who was not
+    there before, and gets what is left, and what comes later."""
     other = stage.channel(connection=stage.connections.get("other") or stage.connect("other"))
     stage.fetch(other, queue, count)
     other.close()
+    stage.quiesce()
+    later = stage.channel(connection=stage.connections["other"])
+    later.consume(queue, no_ack=True)
+    stage.quiesce()
+    for _ in "12":
+        restock(stage, queue, 1)
+    later.close()
     stage.quiesce()
 
 
@@ -282,14 +289,18 @@ def test_close_ok_follows_the_return(stage: Stage) -> None:
 
 @rule("AUTO-012", last=True)
 def test_who_waits_is_served(stage: Stage) -> None:
-    """A consumer waits while another holds all messages, and closes, fails, and is lost."""
+    """A consumer waits while another holds all messages, and closes, fails, and is lost. Both may have one tag, and
+    their connections others that have it as well."""
     waiting = stage.channel(connection=stage.connect("waiting"))
     for end in ("close", "fail", "abort"):
         queue = stocked(stage, 2)
         holder = stage.channel(connection=stage.connect(end))
-        holder.consume(queue)
+        holder.consume(queue, tag=end)
         stage.quiesce()
-        waiting.consume(queue)
+        waiting.consume(queue, tag=end)
+        stage.quiesce()
+        beside = stage.queue()
+        stage.channel(connection=waiting.connection).consume(beside, tag=end)
         stage.quiesce()
         if end == "close":
             holder.close()
@@ -298,6 +309,8 @@ def test_who_waits_is_served(stage: Stage) -> None:
         else:
             holder.connection.abort()
         stage.quiesce()
+        for one in (beside, queue):
+            restock(stage, one, 1)
 
 
 @rule("AUTO-013")
@@ -318,16 +331,5 @@ def test_what_a_lost_connection_held_keeps_its_order(stage: Stage, end: str) -> 
         lost.close(stage.deadline)
     else:
         getattr(lost, end)()
-    for _ in range(ASKED):
-        if counted(stage, other, queue) == 10:
-            break
+    all_back(stage, other, queue, 10)
     stage.fetch(other, queue, 10)
-
-
-def counted(stage: Stage, channel: Channel, queue: str) -> int:
-    """How many messages are ready, as the broker says now."""
-    seen = len(stage.events)
-    channel.declare(queue, passive=True)
-    stage.quiesce()
-    answers = [event for event in stage.events[seen:] if event.method == "queue.declare-ok"]
-    return int(answers[0].args.get("message_count", 0)) if answers else 0

@@ -203,10 +203,10 @@ def test_deliveries_are_counted(stage: Stage) -> None:
 
 
 @rule("RQ-013", queue_types=("quorum",))
-@pytest.mark.parametrize("how", ["reject", "nack", "close", "together"])
+@pytest.mark.parametrize("how", ["reject", "nack", "close", "together", "commit"])
 def test_a_delivery_limit_ends_the_returns(stage: Stage, how: str) -> None:
     """With a limit of 3 a message is returned for as long as it comes, six times at most; discarded ones are kept. Or
-    two are, by one nack."""
+    two are, by one nack; or each time in a transaction."""
     heir = stage.queue()
     queue = stage.queue(
         {
@@ -218,6 +218,9 @@ def test_a_delivery_limit_ends_the_returns(stage: Stage, how: str) -> None:
     count = 2 if how == "together" else 1
     restock(stage, queue, count)
     channel = stage.channel()
+    if how == "commit":
+        channel.tx_select()
+        stage.quiesce()
     for _ in range(6):
         if not stage.judge.ready(queue):
             break
@@ -227,6 +230,11 @@ def test_a_delivery_limit_ends_the_returns(stage: Stage, how: str) -> None:
             reopen(stage, channel)
         elif how == "together":
             channel.nack(tag, multiple=True)
+            stage.barrier(channel)
+        elif how == "commit":
+            channel.reject(tag)
+            channel.tx_commit()
+            stage.quiesce()
             stage.barrier(channel)
         else:
             getattr(channel, how)(tag)

@@ -19,7 +19,8 @@ OTHERWISE: Mapping[str, object] = {
 
 @rule("RQ-009")
 def test_redelivered_is_not_said_of_the_first_delivery(stage: Stage) -> None:
-    """Fresh messages, behind and beside returned ones, to gets and to a consumer; and in queues of other kinds."""
+    """Fresh messages, behind and beside returned ones, to gets and to a consumer; and in queues of other kinds. And
+    such that have come back in another queue, to which they were published as well."""
     channel, queue = holding(stage, 2, of=5)
     channel.nack(1)
     stage.fetch(channel, queue, 3)
@@ -34,6 +35,25 @@ def test_redelivered_is_not_said_of_the_first_delivery(stage: Stage) -> None:
             stage.fetch(stage.channel(), other, no_ack=True)
             stage.channel().consume(other, no_ack=True)
             stage.quiesce()
+    _back_in_the_other(stage)
+
+
+def _back_in_the_other(stage: Stage) -> None:
+    """Three messages are in two queues; in one of them each comes back, by a nack, a reject, or the end of a
+    channel."""
+    queues = stage.queue(), stage.queue()
+    exchange, publisher, holder = stage.exchange(*queues), confirming(stage), stage.channel()
+    publisher.publish("", 3, exchange=exchange)
+    stage.confirmed(publisher)
+    first, second, _ = stage.fetch(holder, queues[0], 3)
+    holder.nack(first)
+    holder.reject(second)
+    stage.barrier(holder)
+    holder.close()
+    stage.quiesce()
+    stage.fetch(stage.channel(), queues[1], 2)
+    stage.channel().consume(queues[1])
+    stage.quiesce()
 
 
 @rule("RQ-011")

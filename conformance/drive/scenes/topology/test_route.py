@@ -26,6 +26,8 @@ MANY = 20
 NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
 LONG = "red" * 100
 LENGTHS = (31, 63, 127, 254)
+TERMS, TURNS = (("direct", "a.b"), ("fanout", ""), ("topic", "a.*"), ("headers", "")), 4
+"""Types of exchanges, each with a key that "a.b" goes by; and how often a binding is made and removed."""
 ALIKE: tuple[Any, ...] = (
     *(Decimal("1.5"), Decimal("15"), NOON, NOON.replace(second=30), True, False),
     *([1, 2], [1, 3], [2, 1], [1], [[1], 2], [[2], 2]),
@@ -272,7 +274,8 @@ def test_circles_of_exchanges(stage: Stage) -> None:
 @rule("ROUTE-014", queue_types=CLASSIC)
 def test_a_binding_that_was_removed(stage: Stage) -> None:
     """One of two bindings of a queue, which was made twice, and that of another queue with the same key stays. So do
-    those of a topic exchange whose keys begin like it. Once a message comes in one write with that."""
+    those of a topic exchange whose keys begin like it. Once a message comes in one write with that. And one is made and
+    removed again and again, of an exchange of each type."""
     queue, other = stage.queue(), stage.queue()
     exchange = stage.exchange(kind="direct")
     for key in ("a", "b", "a"):
@@ -300,6 +303,27 @@ def test_a_binding_that_was_removed(stage: Stage) -> None:
         channel.unbind(near, topics, "a.b.c")
         publish(channel, topics, "a.b.c", "a.b")
     stage.quiesce()
+    for kind, key in TERMS:
+        if kind in ("direct", "fanout") or stage.offers(f"{kind} exchange"):
+            _bound_by_turns(stage, channel, stage.exchange(kind=kind), key)
+
+
+def _bound_by_turns(stage: Stage, channel: Channel, exchange: str, key: str) -> None:
+    """A queue; and, where that is to be had, an exchange."""
+    queue, beyond = stage.queue(), stage.queue()
+    onward = stage.exchange(beyond) if stage.offers("exchange.bind") else ""
+    for _ in range(TURNS):
+        stage.bind(queue, exchange, key)
+        if onward:
+            stage.bind_exchange(onward, exchange, key)
+        publish(channel, exchange, "a.b")
+        stage.quiesce()
+        stage.unbind(queue, exchange, key)
+        if onward:
+            channel.unbind_exchange(onward, exchange, key)
+        stage.quiesce()
+        publish(channel, exchange, "a.b")
+        stage.quiesce()
 
 
 @rule("ROUTE-015", queue_types=CLASSIC)
