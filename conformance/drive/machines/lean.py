@@ -17,7 +17,7 @@ from conformance.drive.machines.swarm import Alphabet
 LARGE = ("wide", "stock", "often")
 """Of these a history has one."""
 NUMBERS = (*LARGE, "window", "octets", "length")
-YES = ("behind", "apart", "quiet")
+YES = ("behind", "apart", "quiet", "alike")
 USED, MORE, AND, GAP = "used", "more", ".", "_"
 BOOST = 6
 

@@ -24,8 +24,9 @@ WINDOW = (1, 1, 1, 1, 1, 1, 1, 1, 1, 16, 65, 260, 1030, 13_000)
 OCTETS = (*((0, 0),) * 24, *((0, 2**power) for power in range(3, 17)), (1, 0), (2, 0))
 """Frames, and octets beside."""
 BESIDE = (-1, 0, 1)
-LENGTHS = (0, 0, 0, 0, 0, 33, 65, 130, 200)
-"""The names of quorum queues are atoms in RabbitMQ, and must leave room for what it puts before them."""
+NAMES = (*((0, False),) * 4, (0, True), (33, False), (65, True), (130, False), (200, False))
+"""How long they are, and whether the tags on one channel are those on every other. The names of quorum queues are atoms
+in RabbitMQ, and must leave room for what it puts before them."""
 STOCK = (0,) * 24 + (70, 130, 260, 1100)
 USED = (*(frozenset[str](),) * 36, *(frozenset(pair) for pair in combinations(FEATURES, 2)))
 
@@ -64,6 +65,8 @@ class Shape:
     """This many messages are in the first queue before anything is done."""
     quiet: bool = False
     """What has a form without an answer is used in that form."""
+    alike: bool = False
+    """The consumers of one channel have the tags of those of every other."""
     used: frozenset[str] = frozenset()
     """What the first channel and the first queue were used for before (see `before`)."""
     lot: Lot = Lot()
@@ -87,7 +90,7 @@ def shapes(
         st.just(1) if small else st.sampled_from(OFTEN),
         st.sampled_from(WINDOW),
         sizes,
-        st.sampled_from(LENGTHS),
+        st.sampled_from(NAMES),
         st.just(0) if small else st.sampled_from(STOCK),
         st.sampled_from((False, False, True)),
         st.sampled_from(USED),
@@ -102,13 +105,13 @@ def _shape(
     often: int,
     window: int,
     size: tuple[tuple[int, int], int],
-    length: int,
+    names: tuple[int, bool],
     stock: int,
     quiet: bool,
     used: frozenset[str],
 ) -> Shape:
     """By the dozen or wide, not both: either is as much as a history should take."""
-    (frames, octets), beside = size
+    ((frames, octets), beside), (length, alike) = size, names
     if wide > 1 or stock:
         often, frames = 1, 0
     if stock:
@@ -125,5 +128,6 @@ def _shape(
         length,
         stock,
         quiet,
+        alike,
         used,
     )

@@ -30,6 +30,7 @@ TERMS: Mapping[str, tuple[Mapping[str, Any], ...]] = {
 """Arguments of a queue that never come to matter, by its type. Each was probed: a broker that refuses one closes the
 channel, and what that returns nobody here could tell."""
 KINDS = ("fanout", "direct")
+SPREAD = 2
 UNREADABLE = "soon"
 """No number of milliseconds."""
 
@@ -68,7 +69,8 @@ class Interlude:
 
 @dataclass(frozen=True, slots=True)
 class Detour:
-    """Some messages reach a queue by an exchange that is declared, bound, used, unbound and deleted."""
+    """Some messages reach a queue by an exchange that is declared, bound, used, unbound and deleted; or all queues at
+    once, in each of which they go their own ways."""
 
     channel: int
     queue: int
@@ -77,16 +79,20 @@ class Detour:
     quiet: bool
 
     def perform(self, world: World) -> None:
-        stage, queue, channel = world.stage, world.queue(self.queue), world.channel(self.channel)
+        stage, everywhere = world.stage, self.kind == SPREAD
+        queues = dict.fromkeys(map(world.queue, range(len(world.queues)) if everywhere else (self.queue,)))
+        channel = world.channel(self.channel)
         if channel.view is None or channel.view.transactional:
             return  # what is published in a transaction finds its way when that ends
         name, key = stage.recorder.private_name(), f"key {self.kind}"
         stage.belongings.exchanges[name] = None
         with stage.batch():
             channel.declare_exchange(name, KINDS[self.kind % len(KINDS)], no_wait=self.quiet)
-            channel.bind(queue, name, key)
+            for queue in queues:
+                channel.bind(queue, name, key)
             channel.publish(key, self.count, exchange=name)
-            channel.unbind(queue, name, key)
+            for queue in queues:
+                channel.unbind(queue, name, key)
             channel.delete_exchange(name)
 
 
@@ -130,6 +136,6 @@ def amid(channel: st.SearchStrategy[int], queue: st.SearchStrategy[int]) -> tupl
     """What every machine does now and then beside its own business."""
     return (
         weighted(1, Interlude, channel, st.integers(0, 3), st.booleans(), st.integers(0, 23), _seldom),
-        weighted(1, Detour, channel, queue, st.integers(1, 3), st.integers(0, 1), st.booleans()),
+        weighted(1, Detour, channel, queue, st.integers(1, 3), st.integers(0, SPREAD), st.booleans()),
         weighted(1, Look, channel, queue, st.booleans()),
     )

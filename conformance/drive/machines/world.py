@@ -49,6 +49,7 @@ class World:
         stage.recorder.subscribe(self._count)
         frame = stage.connection.tuned.frame_max - FRAMING
         stage.payloads.octets, stage.payloads.length = max(0, shape.frames * frame + shape.octets), shape.length
+        stage.payloads.alike = shape.alike
         self.channels = self._opened()
         self._queues = [self._declared(), *(stage.queue() for _ in range(1, shape.queues))]
         before.lived(stage, self.channels[0], self._queues[0], shape.used)

@@ -67,6 +67,7 @@ def test_circumstances_meet_each_other() -> None:
 
     assert possible(CONFIRMS, "classic", "pipelined", both)
     assert possible(SETTLEMENT, "quorum", "lockstep", lambda one: one.behind and one.quiet and "cancel" in one.used)
+    assert possible(SETTLEMENT, "classic", "lockstep", lambda one: one.apart and one.alike)
 
 
 @pytest.mark.parametrize(

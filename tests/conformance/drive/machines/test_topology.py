@@ -41,6 +41,18 @@ def test_a_detour_leads_to_the_queue_and_is_gone(world: World, kind: int) -> Non
     assert world.channels[1].unacked == [1]
 
 
+def test_a_detour_leads_to_all_queues(world: World) -> None:
+    methods = sent(world, t.Detour(0, 1, 2, t.SPREAD, quiet=False))
+    assert methods == [
+        *("exchange.declare", *["queue.bind"] * 2),
+        *("basic.publish", "basic.publish", *["queue.unbind"] * 2, "exchange.delete"),
+    ]
+    for queue in (0, 1):
+        world.channels[1].get(world.queue(queue))
+    world.stage.quiesce()
+    assert world.channels[1].unacked == [1, 2]
+
+
 def test_there_is_no_detour_within_a_transaction(world: World) -> None:
     channel = world.channels[1]
     channel.tx_select()
