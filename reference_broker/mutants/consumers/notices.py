@@ -271,3 +271,30 @@ def quiet_consumers(parts: Parts) -> None:
 
     parts.handlers[m.BasicConsume] = consume
     parts.override("channel", cancelled=cancelled)
+
+
+@changes(
+    "cancel.quiet-deletion-is-not-told",
+    "a deletion without an answer is told to the consumers of its own channel alone",
+    "CAN-003",
+)
+def quiet_deletion_is_not_told(parts: Parts) -> None:
+    below, channels = parts.handlers[m.QueueDelete], parts.channel
+
+    def delete(channel: Channel, method: m.QueueDelete) -> None:
+        quiet: list[Channel] = memory(channel.vhost, "quiet", list)
+        quiet += [channel] if method.no_wait else []
+        try:
+            below(channel, method)
+        finally:
+            quiet.clear()
+
+    def cancelled(self: Channel, consumer: Consumer) -> None:
+        quiet: list[Channel] = memory(self.vhost, "quiet", list)
+        if quiet and self not in quiet:
+            del self.consumers[consumer.tag]
+        else:
+            channels.cancelled(self, consumer)
+
+    parts.handlers[m.QueueDelete] = delete
+    parts.override("channel", cancelled=cancelled)

@@ -374,3 +374,26 @@ def time_is_a_number(
         for _, death in deaths if name == "x-death" else ():
             death[:] = [(one, "l" if one == "time" else kind, value) for one, kind, value in death]
     return letter
+
+
+@changes(
+    "deadletters.first-exchange-for-ever",
+    "each later death is told with the exchange of the first one",
+    "DLX-007",
+    field="https://github.com/maxpert/strangeq/commit/b0c6625e",
+)
+def first_exchange_for_ever(parts: Parts) -> None:
+    below = parts.dead_letters
+
+    def letter(
+        self: DeadLetters, message: Message, queue: str, reason: str, now: float, exchange: str, key: str | None
+    ) -> Message:
+        dead = below.letter(self, message, queue, reason, now, exchange, key)
+        first = values.lookup(message.headers, "x-first-death-exchange")
+        deaths = earlier_deaths(dead)
+        if not isinstance(first, str) or not earlier_deaths(message):
+            return dead
+        record = [(name, kind, first.encode() if name == "exchange" else value) for name, kind, value in deaths[0][1]]
+        return dead.with_headers([("x-death", "A", [("F", record), *deaths[1:]])])
+
+    parts.override("dead_letters", letter=letter)

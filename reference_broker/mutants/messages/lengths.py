@@ -287,3 +287,29 @@ def letters_crowd(parts: Parts) -> None:
 )
 def drop_head_refuses(self: Queue, message: Message) -> bool:
     return self.limited and self.settings.overflow is not None and self.over_limit(1, len(message.body))
+
+
+@changes(
+    "lengths.letters-beyond",
+    "a dead letter finds room in a full queue that refuses",
+    "LEN-001",
+    field="https://github.com/maxpert/strangeq/commit/ae83655b",
+)
+def letters_beyond(parts: Parts) -> None:
+    below, vhost = parts.queue, parts.vhost
+
+    def dead(self: VirtualHost, queue: Queue, message: Message, reason: str) -> None:
+        burying: list[Queue] = memory(self, "burying", list)
+        burying.append(queue)
+        vhost.dead(self, queue, message, reason)
+        burying.pop()
+
+    def refuses(self: Queue, message: Message) -> bool:
+        return not memory(self.vhost, "burying", list) and below.refuses(self, message)
+
+    def trim(self: Queue) -> None:
+        if not self.settings.reject_publish:
+            below.trim(self)
+
+    parts.override("vhost", dead=dead)
+    parts.override("queue", refuses=refuses, trim=trim)

@@ -8,8 +8,9 @@ from codec import methods as m
 from reference_broker.core.channels import basic
 from reference_broker.core.channels.channel import Channel
 from reference_broker.core.channels.prefetch import Consumer, Limit
+from reference_broker.core.parts import Parts
 from reference_broker.core.queues.queue import Queue
-from reference_broker.mutants.kinds import handles, replaces
+from reference_broker.mutants.kinds import changes, handles, memory, replaces
 
 RANK = "x-priority"
 
@@ -100,3 +101,37 @@ def one_octet(self: Queue) -> Consumer:
 def automatic_have_none(self: Queue, consumer: Consumer, exclusive: bool) -> None:
     consumer.priority = 0 if consumer.no_ack else consumer.priority
     Queue.join(self, consumer, exclusive)
+
+
+@changes("ranks.full-once", "a consumer that had no room once comes behind those that always had", "CPRIO-001")
+def full_once(parts: Parts) -> None:
+    below = parts.consumer
+
+    def resume(self: Consumer) -> None:
+        memory(self.queue, "full", set[Consumer]).add(self)
+        below.resume(self)
+
+    def next_in_turn(self: Queue) -> Consumer:
+        full = memory(self, "full", set[Consumer])
+        first = max(self.ring, key=lambda consumer: (consumer not in full, consumer.priority))
+        self.ring.remove(first)
+        return first
+
+    parts.override("queue", next_in_turn=next_in_turn)
+    parts.override("consumer", resume=resume)
+
+
+@changes(
+    "ranks.nothing-is-none",
+    "an x-priority that is void counts as none",
+    "CPRIO-004",
+    field="https://github.com/cloudamqp/lavinmq/commit/368dce76",
+)
+def nothing_is_none(parts: Parts) -> None:
+    below = parts.handlers[m.BasicConsume]
+
+    def consume(channel: Channel, method: m.BasicConsume) -> None:
+        method.arguments = [one for one in method.arguments if one[:2] != (RANK, "V")]
+        below(channel, method)
+
+    parts.handlers[m.BasicConsume] = consume

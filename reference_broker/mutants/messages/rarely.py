@@ -142,3 +142,21 @@ _come_back(
     "what was acknowledged in a transaction comes back with a restart",
     lambda channel, deliveries, fate: deliveries if fate is acked and channel.transaction is not None else [],
 )
+
+
+@changes(
+    "rarely.alternate-stays",
+    "the alternate exchange of a policy stays in use while another one holds that sets none",
+    "POLICY-013",
+)
+def alternate_stays(parts: Parts) -> None:
+    below = parts.vhost
+
+    def heed_policies(self: VirtualHost) -> None:
+        before = {exchange: exchange.alternate for exchange in self.exchanges.values()}
+        below.heed_policies(self)
+        for exchange, alternate in before.items():
+            if alternate and not exchange.alternate and self.definition_of(exchange):
+                exchange.alternate = alternate
+
+    parts.override("vhost", heed_policies=heed_policies)

@@ -1,11 +1,14 @@
 """Routes, right as long as nobody does what is seldom done: an alternate exchange that is internal, a queue with
-hundreds of bindings."""
+hundreds of bindings, a binding that is made for the third time."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from codec import methods as m
 from codec.values import FieldTable
+from reference_broker.core.channels.channel import Channel
 from reference_broker.core.channels.prefetch import Consumer
 from reference_broker.core.parts import Parts
 from reference_broker.core.queues.message import Message
@@ -14,7 +17,7 @@ from reference_broker.core.routing import Binding, Destination, Exchange
 from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, memory
 
-MOST = 255
+MOST, TERMS = 255, 3
 
 
 @changes("seldom.inner-alternate", "an alternate exchange that is internal gets nothing", "ROUTE-012")
@@ -92,3 +95,68 @@ def purge_of_the_highest(parts: Parts) -> None:
         return count - len(self.ready)
 
     parts.override("queue", purge=purge)
+
+
+def _third(
+    name: str, says: str, concerns: Callable[[Exchange, Destination], bool], *rules: str, field: str = ""
+) -> None:
+    """Such a binding leads nowhere when it is made for the third time."""
+
+    def apply(parts: Parts) -> None:
+        below = parts.vhost
+
+        def bind(
+            self: VirtualHost, source: Exchange, destination: Destination, key: str, arguments: FieldTable
+        ) -> None:
+            made: dict[tuple[Exchange, Destination, str], int] = memory(self, "made", dict)
+            which = source, destination, key
+            if not self.is_bound(source.name, destination, key, arguments):
+                made[which] = made.get(which, 0) + 1
+            if made[which] < TERMS or not concerns(source, destination):
+                below.bind(self, source, destination, key, arguments)
+
+        parts.override("vhost", bind=bind)
+
+    changes(name, says, *rules, field=field)(apply)
+
+
+_third(
+    "seldom.third-topic",
+    "a binding of a topic exchange that is made for the third time leads nowhere",
+    lambda source, destination: source.TYPE == "topic",
+    *("CNF-010", "ROUTE-004", "ROUTE-014"),
+    field="https://github.com/rabbitmq/rabbitmq-server/issues/4236",
+)
+_third(
+    "seldom.third-onward",
+    "a binding between exchanges that is made for the third time leads nowhere",
+    lambda source, destination: isinstance(destination, Exchange),
+    *("CNF-010", "ROUTE-010", "ROUTE-014"),
+)
+
+
+@changes(
+    "seldom.deleted-twice",
+    "an exchange that was deleted twice without an answer is gone again as soon as it is declared",
+    "BIND-008",
+    "NOWAIT-004",
+    field="https://github.com/rabbitmq/rabbitmq-server/commit/16186562f5",
+)
+def deleted_twice(parts: Parts) -> None:
+    delete, declare = parts.handlers[m.ExchangeDelete], parts.handlers[m.ExchangeDeclare]
+
+    def deleted(channel: Channel, method: m.ExchangeDelete) -> None:
+        if method.no_wait and method.exchange and method.exchange not in channel.vhost.exchanges:
+            memory(channel.vhost, "twice", set[str]).add(method.exchange)
+        delete(channel, method)
+
+    def declared(channel: Channel, method: m.ExchangeDeclare) -> None:
+        twice = memory(channel.vhost, "twice", set[str])
+        new = method.exchange not in channel.vhost.exchanges
+        declare(channel, method)
+        if new and method.exchange in twice:
+            twice.discard(method.exchange)
+            channel.vhost.delete_exchange(channel.vhost.exchanges[method.exchange])
+
+    parts.handlers[m.ExchangeDelete] = deleted
+    parts.handlers[m.ExchangeDeclare] = declared
