@@ -17,6 +17,7 @@ import codec
 from codec.errors import ReplyCode
 from reference_broker.core.errors import ConnectionException
 from reference_broker.core.parts import Parts
+from reference_broker.core.queues.queue import Queue
 
 Change = Callable[[Parts], None]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -85,6 +86,12 @@ def handles(method: type[codec.Method], name: str, says: str, *rules: str, field
 def fails() -> ConnectionException:
     """The mistake of a broker that no client has made: 541."""
     return ConnectionException(ReplyCode.INTERNAL_ERROR, "INTERNAL_ERROR")
+
+
+def take_away(queue: Queue) -> None:
+    """Deleted, and those who consume from it are told: of a consumer nobody has told, its channel would trip over it."""
+    for consumer in queue.vhost.delete_queue(queue)[1]:
+        consumer.channel.cancelled(consumer)
 
 
 def memory(thing: object, name: str, make: Callable[[], Any]) -> Any:

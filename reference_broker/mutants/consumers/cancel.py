@@ -7,6 +7,7 @@ from codec.errors import ReplyCode
 from reference_broker.core.channels import basic
 from reference_broker.core.channels.channel import Channel
 from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.channels.replies import REPLY_TO
 from reference_broker.core.connections.connection import Connection
 from reference_broker.core.errors import ConnectionException, not_allowed, not_found
 from reference_broker.core.parts import Parts
@@ -156,10 +157,12 @@ def tag_stays_taken(channel: Channel, method: m.BasicConsume) -> None:
     m.BasicConsume, "cancel.delivers-before-consume-ok", "a new consumer is served before consume-ok is sent", "CAN-015"
 )
 def delivers_before_consume_ok(channel: Channel, method: m.BasicConsume) -> None:
-    silent, method.no_wait = method.no_wait, True
+    if method.no_wait or method.queue == REPLY_TO:
+        basic.consume(channel, method)
+        return
+    method.no_wait = True
     basic.consume(channel, method)
-    if not silent:
-        channel.connection.send(m.BasicConsumeOk(channel.number, next(reversed(channel.consumers))))
+    channel.connection.send(m.BasicConsumeOk(channel.number, next(reversed(channel.consumers))))
 
 
 @handles(

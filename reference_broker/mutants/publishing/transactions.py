@@ -15,7 +15,7 @@ from reference_broker.core.errors import AmqpException, ChannelException, Connec
 from reference_broker.core.parts import Parts
 from reference_broker.core.queues.message import Message, addressed
 from reference_broker.core.queues.queue import Queue
-from reference_broker.mutants.kinds import Mutant, changes, enter, handles, memory, replaces
+from reference_broker.mutants.kinds import Mutant, changes, enter, handles, memory, replaces, take_away
 
 Spoil = Callable[[Transaction, Channel], None]
 
@@ -266,7 +266,7 @@ def declarations_undone(parts: Parts) -> None:
         for name in memory(self, "declared", list):
             queue = channel.vhost.queues.get(name)
             if queue is not None:
-                channel.delete(queue)
+                take_away(queue)
         Transaction.rollback(self, channel)
 
     parts.handlers[m.QueueDeclare] = declare

@@ -12,6 +12,7 @@ from reference_broker.core.parts import Parts
 from reference_broker.mutants.deliveries.modes import Twin, put_copy
 from reference_broker.mutants.kinds import changes, memory, replaces
 from reference_broker.mutants.requeueing.requeue import renumber_to_front
+from reference_broker.mutants.requeueing.returning import serve_nobody
 
 AHEAD = 16
 
@@ -243,11 +244,10 @@ def cancelled_return_twice(self: Channel) -> None:
     "AUTO-012",
 )
 def nobody_is_woken(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
-    if fate is not failed or not self.closing:
+    if fate is failed and self.closing:
+        serve_nobody(self, deliveries, fate)
+    else:
         Channel.finish(self, deliveries, fate)
-        return
-    for delivery in deliveries:
-        fate(delivery)
 
 
 @changes("ends.of-many", "the end of a channel returns 256 deliveries at most", "AUTO-001", "AUTO-010", "AUTO-011")

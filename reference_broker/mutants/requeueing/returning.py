@@ -48,13 +48,30 @@ def to_former_only(parts: Parts) -> None:
     "RQ-007",
 )
 def waits_for_publish(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
-    if fate not in RETURNS:
+    if fate in RETURNS:
+        serve_nobody(self, deliveries, fate)
+    else:
         Channel.finish(self, deliveries, fate)
-        return
+
+
+def serve_nobody(channel: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+    """What the channel returns is back, and nobody gets it for that. Ages and lengths are heeded, and where one is
+    served at a time, the next one is chosen."""
     for delivery in deliveries:
-        fate(delivery)
-        if delivery.consumer is not None:
-            delivery.consumer.release()
+        if delivery.stale:
+            channel.settle_stale(delivery, fate)
+        elif not delivery.lost:
+            fate(delivery)
+            if delivery.consumer is not None:
+                delivery.consumer.release()
+    for queue in {delivery.queue: None for delivery in deliveries if not delivery.queue.deleted}:
+        queue.expire()
+        if queue.limited:
+            queue.trim()
+    left, channel.left = channel.left, []
+    for consumer in left:
+        if consumer.queue.settings.single_active_consumer and not consumer.queue.deleted:
+            consumer.queue.activate_one()
 
 
 # -- the order of a quorum queue

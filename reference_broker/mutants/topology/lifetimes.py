@@ -15,7 +15,7 @@ from reference_broker.core.parts import Parts
 from reference_broker.core.queues.queue import Queue
 from reference_broker.core.routing import Binding, Destination, Exchange, canonical
 from reference_broker.core.vhost import VirtualHost
-from reference_broker.mutants.kinds import changes, memory, replaces
+from reference_broker.mutants.kinds import changes, memory, replaces, take_away
 from reference_broker.mutants.topology.binding import Handle, handling
 
 THREE = 3
@@ -95,7 +95,7 @@ def deleted_by_name(channel: Channel, method: m.QueueDeclare, below: Handle) -> 
     queue = channel.vhost.queues.get(method.queue)
     if method.passive and queue is not None and method.queue in late:
         late.discard(method.queue)
-        channel.vhost.delete_queue(queue)
+        take_away(queue)
     below(channel, method)
     if method.exclusive and not method.passive:
         former = owners.get(method.queue, channel.connection)
@@ -150,7 +150,7 @@ def _goes(
 
 def _delete_queue(host: VirtualHost, name: str) -> None:
     if name in host.queues:
-        host.delete_queue(host.queues[name])
+        take_away(host.queues[name])
 
 
 def _delete_exchange(host: VirtualHost, name: str) -> None:
@@ -312,7 +312,7 @@ def former_owner_remembers(parts: Parts) -> None:
         former, self.__dict__["mutant_owned"] = list(memory(self, "owned", dict)), {}
         for name in former:
             if name in self.vhost.queues:
-                self.vhost.delete_queue(self.vhost.queues[name])
+                take_away(self.vhost.queues[name])
 
     parts.override("vhost", delete_queue=delete_queue)
     parts.override("connection", end_channels=end_channels)

@@ -15,7 +15,7 @@ from reference_broker.core.connections.connection import Connection
 from reference_broker.core.errors import ChannelException, ConnectionException, not_found, precondition, refused
 from reference_broker.core.parts import Parts
 from reference_broker.core.queues.queue import Queue
-from reference_broker.mutants.kinds import changes, memory, replaces
+from reference_broker.mutants.kinds import changes, memory, replaces, take_away
 from reference_broker.mutants.topology.binding import Handle, handling
 
 DECLARE = (m.QueueDeclare,)
@@ -306,7 +306,7 @@ def refused_and_deleted(channel: Channel, method: m.QueueDelete, below: Handle) 
     except ChannelException:
         queue = _there(channel, method)
         if queue is not None:
-            channel.delete(queue)
+            take_away(queue)
         raise
 
 
