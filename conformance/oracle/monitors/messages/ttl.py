@@ -46,6 +46,8 @@ SLACK, EARLY, PROMPT = 100 * MILLISECOND, 20 * MILLISECOND, 1_000 * MILLISECOND
 MESSAGES, QUEUES, TIMES = 256, 64, 512
 SERVED, UNSERVED = "a consumer that waits gets it", "nobody else does"
 BOTH = SERVED, UNSERVED
+EARLIER = ("TX-003",)
+"""Who breaks this does not wait for the commit, and the time of what a transaction publishes begins with the publish."""
 Waiting = tuple[str, int, str]
 """A connection, a channel and a consumer tag."""
 
@@ -340,7 +342,8 @@ def not_there(fact: FoundEmpty, notes: Notes) -> None:
             after = (event.time_ns - life.sent_ns) // MILLISECOND
             allowed = f"{message} for {life.life // MILLISECOND} ms"
             seen = f"the queue is empty {after} ms after it was sent, {life.life // MILLISECOND - after} ms too early"
-            notes.find(STAYS, event, allowed, seen, life.sent, unless=LOSING)
+            early = EARLIER if life.committing else ()
+            notes.find(STAYS, event, allowed, seen, life.sent, unless=(*LOSING, *early))
         elif since >= life.deadline:
             _gone(message, life, queue, lives, notes)
 
