@@ -66,7 +66,7 @@ unanswered(
 unanswered(
     "basic.consume", m.BasicConsumeOk, breaks="CAN-015", may="CAN-013 CAN-018", hides="CAN-* QOS-*", about="cancel"
 )
-unanswered("basic.get-on-empty", m.BasicGetEmpty, breaks="ERR-014", hides="ACK-* AUTO-* MODE-* RQ-*")
+unanswered("basic.get-on-empty", m.BasicGetEmpty, breaks="ERR-014 GET-005", hides="ACK-* AUTO-* MODE-* RQ-*")
 unanswered("basic.recover", m.BasicRecoverOk, breaks="RQ-014", about="recover")
 unanswered(
     "confirm.select", m.ConfirmSelectOk, breaks="CNF-001", may="CNF-003", hides="CNF-* TAG-010 RQ-011", about="confirms"

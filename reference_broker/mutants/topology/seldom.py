@@ -1,5 +1,5 @@
 """Routes, right as long as nobody does what is seldom done: an alternate exchange that is internal, a queue with
-hundreds of bindings, a binding that is made for the third time."""
+hundreds of bindings, a binding that is made for the third time, a queue that somebody else deletes."""
 
 from __future__ import annotations
 
@@ -160,3 +160,85 @@ def deleted_twice(parts: Parts) -> None:
 
     parts.handlers[m.ExchangeDelete] = deleted
     parts.handlers[m.ExchangeDeclare] = declared
+
+
+# -- a queue that another connection deletes than the one that declared it
+
+
+def by_others(parts: Parts, before: Callable[[VirtualHost, Queue], None]) -> None:
+    """This is done before such a deletion."""
+    declare, delete = parts.handlers[m.QueueDeclare], parts.handlers[m.QueueDelete]
+
+    def declared(channel: Channel, method: m.QueueDeclare) -> None:
+        declare(channel, method)
+        queue = channel.vhost.queues.get(method.queue)
+        if queue is not None:
+            memory(queue, "maker", lambda: channel.connection)
+
+    def deleted(channel: Channel, method: m.QueueDelete) -> None:
+        queue = channel.vhost.queues.get(method.queue)
+        if queue is not None and memory(queue, "maker", lambda: None) not in (None, channel.connection):
+            before(channel.vhost, queue)
+        delete(channel, method)
+
+    parts.handlers[m.QueueDeclare], parts.handlers[m.QueueDelete] = declared, deleted
+
+
+def fanouts(vhost: VirtualHost, queue: Queue) -> list[Exchange]:
+    """Those that lead to it."""
+    return [one.source for one in vhost.bound_to.get(queue, ()) if one.source.TYPE == "fanout"]
+
+
+@changes(
+    "seldom.others-forgotten",
+    "where another connection deletes a queue, its fanout exchanges lead nowhere any more",
+    "ROUTE-002",
+)
+def others_forgotten(parts: Parts) -> None:
+    def forget(vhost: VirtualHost, queue: Queue) -> None:
+        for exchange in fanouts(vhost, queue):
+            for binding in list(exchange.bindings):
+                vhost.drop_binding(binding)
+
+    by_others(parts, forget)
+
+
+@changes(
+    "seldom.led-to-again",
+    "where another connection has deleted a queue, fanout exchanges lead to the next one of its name",
+    "BIND-007",
+)
+def led_to_again(parts: Parts) -> None:
+    below = parts.vhost
+
+    def remember(vhost: VirtualHost, queue: Queue) -> None:
+        memory(vhost, "led", dict[str, Any])[queue.name] = fanouts(vhost, queue)
+
+    def add_queue(self: VirtualHost, name: str, *about: Any) -> Queue:
+        queue = below.add_queue(self, name, *about)
+        for exchange in memory(self, "led", dict[str, Any]).pop(name, ()):
+            if exchange.name in self.exchanges:
+                self.bind(exchange, queue, "", [])
+        return queue
+
+    parts.override("vhost", add_queue=add_queue)
+    by_others(parts, remember)
+
+
+@changes(
+    "seldom.leads-to-the-gone",
+    "where another connection has deleted a queue, fanout exchanges lead to it all the same, and nothing is returned",
+    "CNF-009",
+)
+def leads_to_the_gone(parts: Parts) -> None:
+    below = parts.vhost
+
+    def keep(vhost: VirtualHost, queue: Queue) -> None:
+        for exchange in fanouts(vhost, queue):
+            memory(exchange, "gone", list).append(queue)
+
+    def walk(self: VirtualHost, start: Exchange, message: Message) -> list[Queue]:
+        return below._walk(self, start, message) or list(memory(start, "gone", list))
+
+    parts.override("vhost", _walk=walk)
+    by_others(parts, keep)

@@ -16,6 +16,7 @@ from conformance.drive.around import wait
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import confirming, filled, large, reopen
+from conformance.drive.scenes.topology.test_queue import elsewhere
 from conformance.drive.stage import Stage
 
 STREAM, FOLLOWING = 200, 70
@@ -78,10 +79,16 @@ def test_what_goes_nowhere_is_confirmed(stage: Stage) -> None:
 @rule("CNF-009")
 def test_what_is_returned_is_confirmed_after_it(stage: Stage) -> None:
     """Mandatory publishes that go nowhere: alone, behind others that go somewhere, empty, and of several frames. And on
-    by a binding, or by an alternate, to an exchange that leads nowhere either, or that is not there. Many others
-    follow, one by one."""
+    by a binding, or by an alternate, to an exchange that leads nowhere either, or that is not there; or by one whose two
+    queues another connection has deleted. Many others follow, one by one."""
     queue, empty = stage.queue(), stage.exchange()
-    channel = confirming(stage)
+    channel, other = confirming(stage), elsewhere(stage)
+    former = stage.exchange(*(gone := [stage.queue(), stage.queue()]))
+    for one in gone:
+        other.delete(one)
+        stage.quiesce()
+    channel.publish("any", exchange=former, mandatory=True)
+    stage.quiesce()
     for way in _on_to(stage, empty):
         channel.publish("any", exchange=way, mandatory=True)
         stage.quiesce()

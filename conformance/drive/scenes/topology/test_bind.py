@@ -10,6 +10,7 @@ from conformance.drive.scenes.endings import ENDS, ended
 from conformance.drive.scenes.marks import QueueType, rule
 from conformance.drive.scenes.props import confirming, reopen
 from conformance.drive.scenes.topology.test_exch import declared, delete
+from conformance.drive.scenes.topology.test_queue import elsewhere
 from conformance.drive.stage import Stage
 
 CLASSIC: tuple[QueueType, ...] = ("classic",)
@@ -126,8 +127,8 @@ def test_the_default_exchange_is_not_bound(stage: Stage) -> None:
 @pytest.mark.parametrize("how", ENDS)
 def test_bindings_go_with_what_they_bind(stage: Stage, how: str) -> None:
     """A queue ends and is declared anew, then an exchange; a message is published to the exchange each time, and
-    at last to another one that had led there. The queue has three bindings, by two keys. Where an exchange of the same
-    name goes in another virtual host, all stays."""
+    at last to another one that had led there. The queue has three bindings, by two keys. Queues are deleted by others,
+    too. Where an exchange of the same name goes in another virtual host, all stays."""
     exchange, channel = declared(stage), confirming(stage)
     source = declared(stage, "fanout") if stage.offers("exchange.bind") else ""
     if source:
@@ -155,6 +156,8 @@ def test_bindings_go_with_what_they_bind(stage: Stage, how: str) -> None:
     if how == "deletion":
         for kind in ("fanout", "topic", "headers"):
             _by_another_type(stage, kind, channel)
+        for kind in ("direct", "fanout", "topic", "headers"):
+            _by_somebody_else(stage, kind, channel)
     if source:
         stage.bind(queue, exchange, "key")
         channel.publish("key", exchange=source)
@@ -202,6 +205,26 @@ def _by_another_type(stage: Stage, kind: str, channel: Channel) -> None:
             hand.declare_exchange(gone, kind if gone == source else "fanout")
             stage.quiesce()
         channel.publish("key", exchange=source, properties={"headers": values.table({"ink": "red"})})
+        stage.quiesce()
+
+
+def _by_somebody_else(stage: Stage, kind: str, channel: Channel) -> None:
+    """Three queues are bound to one of this type, and deleted one after the other by a connection that has not declared
+    them; at last one is declared anew. After each step a message is to go there."""
+    if kind != "direct" and not stage.offers(f"{kind} exchange"):
+        return
+    exchange, queues, other = declared(stage, kind), [stage.queue() for _ in "123"], elsewhere(stage)
+    arguments = {"x-match": "all", "ink": "red"} if kind == "headers" else None
+    for queue in queues:
+        stage.bind(queue, exchange, "key", arguments)
+    for gone in (queues[1], queues[0], queues[2], ""):
+        if gone:
+            other.delete(gone)
+        else:
+            stage.queue(name=queues[1])
+        stage.quiesce()
+        headers = {"headers": values.table({"ink": "red"})}
+        channel.publish("key", exchange=exchange, mandatory=True, properties=headers)
         stage.quiesce()
 
 

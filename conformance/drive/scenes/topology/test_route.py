@@ -15,6 +15,7 @@ from codec import values
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import QueueType, rule
 from conformance.drive.scenes.props import confirming
+from conformance.drive.scenes.topology.test_queue import elsewhere
 from conformance.drive.stage import Stage
 
 CLASSIC: tuple[QueueType, ...] = ("classic",)
@@ -67,13 +68,17 @@ def test_direct_keys_are_compared_octet_by_octet(stage: Stage) -> None:
 @rule("ROUTE-002", queue_types=CLASSIC)
 def test_fanout_disregards_keys(stage: Stage) -> None:
     """Three queues, bound with different keys; publishes with one of these, with another, and with none. Then many
-    queues are bound."""
+    queues are bound, of which another connection deletes one."""
     channel, exchange = spread(stage, "fanout", ("", "red", "#"))
     stage.queue()
     publish(channel, exchange, "red", "blue", "")
     stage.quiesce()
     for _ in range(MANY):
-        stage.bind(stage.queue(), exchange)
+        stage.bind(queue := stage.queue(), exchange)
+    publish(channel, exchange, "red")
+    stage.quiesce()
+    elsewhere(stage).delete(queue)
+    stage.quiesce()
     publish(channel, exchange, "red")
     stage.quiesce()
 
