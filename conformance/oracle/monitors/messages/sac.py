@@ -22,6 +22,8 @@ from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.topology.preconditions import Asked
 
 ONE, NEXT, HELD, ALONE, FULL, ORDER = "SAC-001", "SAC-002", "SAC-003", "SAC-004", "SAC-005", "SAC-006"
+FAILS = "ERR-012"
+"""Who breaks this ends a connection with an internal error, whatever its client did."""
 ARGUMENT, PRIORITY = "x-single-active-consumer", "x-priority"
 MOST = 64
 """So many queues are remembered, and so many consumers of each."""
@@ -112,7 +114,7 @@ def _beside(fact: Delivered, mine: Served, known: list[Served], notes: Notes) ->
         rule = FULL if other.filled else ONE
         allowed = f"{other.consumer.tag} alone is served, until it leaves"
         observed = f"{mine.consumer.tag} gets {fact.copy.id}"
-        unless = _after_a_refusal(fact.copy)
+        unless = _after_a_refusal(fact.copy, other)
         notes.find(rule, fact.event, allowed, observed, other.last, other.consumer.since, unless=unless)
     elif mine.last and _waiting(fact.queue, mine):
         notes.exercise(ONE)
@@ -120,10 +122,13 @@ def _beside(fact: Delivered, mine: Served, known: list[Served], notes: Notes) ->
             notes.exercise(FULL)
 
 
-def _after_a_refusal(copy: Copy) -> tuple[str, ...]:
-    """The rules that explain it where the message had been settled: a broker that refuses the settlement has ended
-    whoever was served, and has the message again."""
-    return fate.of_settled(copy.holder) if copy.place == GONE and copy.holder is not None else ()
+def _after_a_refusal(copy: Copy, other: Served) -> tuple[str, ...]:
+    """The rules that explain it where the message had been settled, or the one that was served has settled something
+    and does not know yet what came of it: a broker that refuses a settlement, or fails at it, has ended whoever was
+    served, and has the messages again."""
+    settled = fate.of_settled(copy.holder) if copy.place == GONE and copy.holder is not None else ()
+    unproven = other.channel.unproven
+    return (*settled, *((fate.of_refused(unproven[-1], failed=True), FAILS) if unproven else ()))
 
 
 def _waiting(queue: Queue, mine: Served) -> bool:
