@@ -198,6 +198,7 @@ def _delete_queue(topology: Topology, actor: Actor, event: Event, change: Topolo
         return
     if not free:
         queue.doubtful = True
+        _seek(topology, queue, change)
     else:
         queue.gone = change
 

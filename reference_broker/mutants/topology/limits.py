@@ -14,6 +14,7 @@ from codec.values import FieldTable
 from reference_broker.core.channels.channel import Channel
 from reference_broker.core.errors import ConnectionException, not_found, precondition
 from reference_broker.core.queues.arguments import Arguments, QueueArguments, invalid
+from reference_broker.core.queues.queue import Queue
 from reference_broker.core.routing import Exchange
 from reference_broker.mutants.kinds import memory, replaces
 from reference_broker.mutants.topology.binding import Handle, handling
@@ -127,6 +128,25 @@ def former_messages(channel: Channel, method: Any, below: Handle) -> None:
     elif method.if_empty and method.queue in emptied:
         raise precondition("not empty")
     below(channel, method)
+
+
+@handling(
+    (m.QueueDelete,),
+    "limits.lender-stays",
+    "a deletion with if-empty is answered and not done while a message is out",
+    "QUEUE-001",
+)
+def lender_stays(channel: Channel, method: m.QueueDelete, below: Handle) -> None:
+    queue = channel.vhost.queues.get(method.queue)
+    if queue is None or not method.if_empty or queue.count() or not _lends(channel, queue):
+        below(channel, method)
+    else:
+        channel.connection.send(m.QueueDeleteOk(channel.number, 0))
+
+
+def _lends(channel: Channel, queue: Queue) -> bool:
+    channels = [one for connection in channel.connection.broker.connections for one in connection.channels.values()]
+    return any(held.queue is queue for one in channels for held in one.unacked.by_tag.values())
 
 
 @handling((m.ExchangeDelete, m.QueueBind), "limits.former-bindings", "former bindings are use", "EXCH-022")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from codec import Method
 from codec import methods as m
 from conformance.drive.around import wait
@@ -60,7 +62,16 @@ def _agreed(stage: Stage, connection: RawConnection) -> list[bool]:
 @rule("QUEUE-001")
 def test_missing_queues_are_not_found(stage: Stage) -> None:
     """Deleted by another channel, and by the one that asks; looked for twice, and once more after a declaration of that
-    name which brokers refuse. One that is there has the name of the first, but for its case."""
+    name which brokers refuse. One that is there has the name of the first, but for its case. And one that was deleted
+    with if-empty, if that was granted, while its message was out."""
+    if stage.queue_type == "classic":
+        queue, channel = stocked(stage, 1), stage.channel()
+        stage.fetch(elsewhere(stage), queue)
+        for asks in (partial(delete_if, channel, empty=True), partial(channel.declare, passive=True)):
+            asks(queue)
+            stage.quiesce()
+            if channel.state != "open":
+                reopen(stage, channel)
     for own in (False, True):
         queue, channel = stage.queue(), stage.channel()
         stage.queue(name=queue.swapcase())

@@ -10,8 +10,10 @@ __all__ = ["test_broken", "test_lawful", "test_sound"]
 
 Q = "@open 1 \n 1 > declare q durable \n 1 < declare-ok q \n"
 FIND, AGAIN = "1 > declare q passive \n", "1 > declare q durable \n"
+LENT = Q + "@stock q m1 \n @hold 2 q m1 \n 1 > delete q if_empty \n"
 GONE = Q + "1 > delete q \n 1 < delete-ok \n"
 NOT_FOUND, UNEQUAL = "1 < closed 404 50 10 NOT_FOUND \n", "1 < closed 406 50 10 PRECONDITION_FAILED \n"
+NOT_EMPTY = "1 < closed 406 50 40 PRECONDITION_FAILED \n 1 > closed-ok \n"
 LOCKED = "1 < closed 405 50 10 RESOURCE_LOCKED \n"
 OTHER = "@open 1 \n d:1 > open \n d:1 < open-ok \n d:1 > declare q exclusive \n d:1 < declare-ok q \n"
 TIED = "@exchange x \n" + OTHER + "d:1 > bind q x key \n d:1 < bind-ok \n"
@@ -58,6 +60,7 @@ BROKEN = [
     ("QUEUE-015", "@open 1 \n 1 > purge \n 0 < kicked 530 50 30 NOT_ALLOWED"),
     ("QUEUE-001", GONE + FIND + "1 < declare-ok q"),
     ("QUEUE-001", GONE + FIND + "0 < kicked 404 50 10 NOT_FOUND"),
+    ("QUEUE-001", LENT + "1 < delete-ok \n" + FIND + "1 < declare-ok q"),
     ("QUEUE-002", Q + FIND + UNEQUAL),
     ("QUEUE-003", Q + AGAIN + UNEQUAL),
     ("QUEUE-004", Q + "1 > declare q \n 1 < declare-ok q"),
@@ -97,6 +100,12 @@ BROKEN = [
     ("QUEUE-021", WAITING + NOT_FOUND),
 ]
 LAWFUL = {
+    "a queue that is spared is found": LENT + NOT_EMPTY + "@open 1 \n" + FIND + "1 < declare-ok q",
+    "a queue that is deleted with if-empty is not": LENT + "1 < delete-ok \n" + FIND + NOT_FOUND,
+    "somebody declares it before that is answered": LENT
+    + "@open 3 \n 3 > declare q durable \n 1 < delete-ok \n 3 < declare-ok q \n"
+    + FIND
+    + "1 < declare-ok q",
     "another durability is refused by a code that no text names": Q + "1 > declare q \n" + LOCKED,
     "and so are other arguments": LIMIT + "1 > declare q x-max-length=8 \n" + LOCKED,
     "a consumer of a channel that is paused": "@queue q \n @consume 1 q c1 \n 1 > flow pause \n 1 < flow-ok paused \n"
