@@ -214,8 +214,13 @@ def headers_match(arguments: FieldTable, present: dict[str, tuple[str, Any]]) ->
     how = values.lookup(arguments, "x-match", "all")
     with_x = how in ("all-with-x", "any-with-x")
     wanted = [entry for entry in arguments if entry[0] != "x-match" and (with_x or entry[0][:2] != "x-")]
-    hits = (name in present and (letter == "V" or present[name][1] == value) for name, letter, value in wanted)
+    hits = (name in present and (letter == "V" or equal(present[name][1], value)) for name, letter, value in wanted)
     return any(hits) if how in ("any", "any-with-x") else all(hits)
+
+
+def equal(value: Any, other: Any) -> bool:
+    """Numbers are the same in however many octets they come. What is true is no number, as it is one to Python."""
+    return bool(value == other and isinstance(value, bool) is isinstance(other, bool))
 
 
 TYPES: dict[str, type[Exchange]] = {kind.TYPE: kind for kind in (Direct, Fanout, Topic, Headers)}

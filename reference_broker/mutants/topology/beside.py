@@ -232,5 +232,6 @@ def blurs(name: str, says: str, letter: str, blurred: Callable[[Any], object]) -
     walks(name, says, "ROUTE-006", spoil=spoil)
 
 
+blurs("beside.true-is-one", "to a headers exchange what is true is 1, and what is false 0", "t", int)
 blurs("beside.digits-are-equal", "to a headers exchange decimals of the same digits are equal", "D", lambda one: one[1])
 blurs("beside.minutes-are-equal", "to a headers exchange times of one minute are equal", "T", lambda one: one // 60)

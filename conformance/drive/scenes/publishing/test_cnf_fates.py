@@ -79,8 +79,8 @@ def test_what_goes_nowhere_is_confirmed(stage: Stage) -> None:
 @rule("CNF-009")
 def test_what_is_returned_is_confirmed_after_it(stage: Stage) -> None:
     """Mandatory publishes that go nowhere: alone, behind others that go somewhere, empty, and of several frames. And on
-    by a binding, or by an alternate, to an exchange that leads nowhere either, or that is not there; or by one whose two
-    queues another connection has deleted. Many others follow, one by one."""
+    by a binding, or by an alternate, to an exchange that leads nowhere either, or that is not there; or by one of which
+    another connection has deleted both queues. Many others follow, one by one."""
     queue, empty = stage.queue(), stage.exchange()
     channel, other = confirming(stage), elsewhere(stage)
     former = stage.exchange(*(gone := [stage.queue(), stage.queue()]))

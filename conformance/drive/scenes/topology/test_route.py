@@ -33,10 +33,11 @@ ALIKE: tuple[Any, ...] = (
     *(Decimal("1.5"), Decimal("15"), NOON, NOON.replace(second=30), True, False),
     *([1, 2], [1, 3], [2, 1], [1], [[1], 2], [[2], 2]),
     *({"a": 1}, {"a": 2}, {"b": 1}, {"a": {"b": 1}}, {"a": {"b": 2}}),
-    *(2.5, 2.25, -2.5, 7, -7, 7 + (1 << 32), 7 + (1 << 33)),
+    *(1, 0, 2.5, 2.25, -2.5, 7, -7, 7 + (1 << 32), 7 + (1 << 33)),
     *(f"{LONG}a", f"{LONG}b", "", "red", "Red", "red "),
 )
-"""Values of headers: those of one type differ in something that is easily passed over."""
+"""Values of headers: those of one type differ in something that is easily passed over, and a number is neither true nor
+false."""
 
 
 def spread(stage: Stage, kind: str, keys: Iterable[str]) -> tuple[Channel, str]:

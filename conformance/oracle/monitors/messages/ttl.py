@@ -47,7 +47,7 @@ MESSAGES, QUEUES, TIMES = 256, 64, 512
 SERVED, UNSERVED = "a consumer that waits gets it", "nobody else does"
 BOTH = SERVED, UNSERVED
 EARLIER = ("TX-003",)
-"""Who breaks this does not wait for the commit, and the time of what a transaction publishes begins with the publish."""
+"""Who breaks this does not wait for the commit: the time of what a transaction publishes begins with the publish."""
 Waiting = tuple[str, int, str]
 """A connection, a channel and a consumer tag."""
 

@@ -95,7 +95,9 @@ def test_who_wakes_nobody_at_the_end_of_a_channel_has_no_trouble_with_turns(play
 
 
 @pytest.mark.parametrize(("known", "unless"), [("", ("ACK-019", "ERR-012")), ("@barrier 1 \n", ())])
-def test_who_fails_at_a_settlement_has_ended_whoever_was_served(play: Play, known: str, unless: tuple[str, ...]) -> None:
+def test_who_fails_at_a_settlement_has_ended_whoever_was_served(
+    play: Play, known: str, unless: tuple[str, ...]
+) -> None:
     """SAC-001: until it is known what became of that."""
     history = TWO + FIRST + "1 > reject 1 requeue \n" + known + NEXT.format(1, "m1")
     found = play(history).judge.judgement.findings
