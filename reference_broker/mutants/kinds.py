@@ -89,7 +89,7 @@ def fails() -> ConnectionException:
 
 
 def take_away(queue: Queue) -> None:
-    """Deleted, and those who consume from it are told: a channel would trip over a consumer that is not there any more."""
+    """Deleted, and those who consume from it are told: a channel would trip over a consumer that is gone."""
     for consumer in queue.vhost.delete_queue(queue)[1]:
         consumer.channel.cancelled(consumer)
 

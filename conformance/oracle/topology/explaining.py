@@ -20,11 +20,12 @@ DELICATE = frozenset({EMPTY, VOID})
 ONWARD, TWICE, CYCLE, ALTERNATE = "onward", "twice", "cycle", "alternate"
 UNBOUND, SPARED, FORMER = "unbound", "spared", "former"
 APART, UNTIED = "told apart by arguments", "exchanges unbound"
-LEFT, KEPT = "left behind", "kept"
+LEFT, KEPT, ROLLED_BACK = "left behind", "kept", "rolled back"
 """Ways, and what bars one: a binding that was removed, an alternate exchange that is not needed, and a binding of
 something that was deleted and has a namesake. Where another binding of a queue was removed, that one still leads there
 is at stake as well: be it one that only its arguments tell apart, be it one between exchanges. So it is where the
-connection that bound the queue has ended, and where the exchange was declared again."""
+connection that bound the queue has ended, where its channel has rolled back, and where the exchange was declared again.
+"""
 
 
 @dataclass(slots=True)
@@ -137,6 +138,8 @@ class _Walk:
     def _beside(self, exchange: Exchange, binding: Binding) -> list[str]:
         """What else is at stake where this binding still leads there."""
         found = [LEFT] if binding.added.outlasts else []
+        if binding.added.undone:
+            found.append(ROLLED_BACK)
         if exchange.again is not None and exchange.again.known > binding.added.sent:
             found.append(KEPT)
         removed = [one for one in exchange.bindings if one.removed and one.to is binding.to]

@@ -95,6 +95,11 @@ class TopologyChange:
         return self.known > 0 or self.by is channel
 
     @property
+    def undone(self) -> bool:
+        """Has the channel rolled back since it asked for it? That undoes no such thing."""
+        return self.by is not None and self.by.rolled_back > self.sent
+
+    @property
     def outlasts(self) -> bool:
         """Has the connection that asked for it ended, as the broker has agreed?"""
         return self.by is not None and self.by.connection.left > 0

@@ -335,7 +335,7 @@ def nothing_is_nothing(self: Transaction, channel: Channel, exchange: str, messa
         Transaction.publish(self, channel, exchange, message, mandatory)
 
 
-@changes("transactions.bindings-undone", "a rollback removes the bindings that were made", "CNF-025", "TX-014")
+@changes("transactions.bindings-undone", "a rollback removes the bindings that were made", "TX-014")
 def bindings_undone(parts: Parts) -> None:
     binds, rolls_back = parts.handlers[m.QueueBind], parts.handlers[m.TxRollback]
 

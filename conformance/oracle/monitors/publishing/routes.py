@@ -22,7 +22,7 @@ ADDRESS, CONTENT = "RETURN-005", "RETURN-006"
 LARGE, WORDY = "a body of several frames", "headers"
 
 
-@judges(Returned, "CNF-008", "CNF-009", "CNF-025", ADDRESS, CONTENT)
+@judges(Returned, "CNF-008", "CNF-009", "CNF-025", "TX-014", ADDRESS, CONTENT)
 def returned(fact: Returned, notes: Notes) -> None:
     """Only what is mandatory and reaches no queue is returned: whole, and before its confirm."""
     publication, event = fact.publication, fact.event
@@ -37,7 +37,8 @@ def returned(fact: Returned, notes: Notes) -> None:
     if there and not notes.accused and not (early or route.hangs_on_match(publication, notes)):
         queues = ", ".join(copy.queue.name for copy in publication.copies)
         allowed = f"no return of {publication}: it is routed to {queues}"
-        notes.find("CNF-025", event, allowed, "basic.return", publication.seq)
+        rule = "TX-014" if publication.exchange and route.was_rolled_back(publication, notes) else "CNF-025"
+        notes.find(rule, event, allowed, "basic.return", publication.seq)
     if publication.resolved:
         notes.find(
             "CNF-009",

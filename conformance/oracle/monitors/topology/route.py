@@ -50,6 +50,7 @@ RULES = {
     ways.UNTIED: "BIND-013",
     ways.LEFT: "BIND-014",
     ways.KEPT: "EXCH-024",
+    ways.ROLLED_BACK: "TX-014",
 }
 ELSEWHERE = "ROUTE-015"
 """A queue gets nothing from an exchange to which it was never bound."""
@@ -60,6 +61,7 @@ NEAREST = (
     ways.EMPTY,
     ways.VOID,
     ways.LEFT,
+    ways.ROLLED_BACK,
     ways.KEPT,
     ways.APART,
     ways.UNTIED,
@@ -195,6 +197,12 @@ def hangs_on_match(publication: Publication, notes: Notes) -> bool:
     if way is None or (way.dealt and way.moved):
         return bool(publication.committed and publication.exchange)
     return way.delicate or any(not ways.MATCHED.isdisjoint(labels) for labels in way.reached.values())
+
+
+def was_rolled_back(publication: Publication, notes: Notes) -> bool:
+    """Does it come to its queues by bindings alone that were made before a rollback, which undoes none?"""
+    way = notes.memory(Ways).by_message.get(publication.message)
+    return way is not None and all(ways.ROLLED_BACK in labels for labels in way.reached.values())
 
 
 @judges(Confirmed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.tables import test_broken, test_lawful, test_sound
+from tests.support.tables import Play, test_broken, test_lawful, test_sound
 
 __all__ = ["test_broken", "test_lawful", "test_sound"]
 
@@ -28,6 +28,9 @@ THERE = "@confirming 1 \n @queue q \n 90 > exchange x direct \n 90 < exchange-ok
 BIND = "90 > bind q x key \n 90 < bind-ok \n"
 AGAIN = THERE + BIND + "90 > exchange x direct \n 90 < exchange-ok \n"
 BOUND_BY_D = THERE + D + "d:1 > bind q x key \n d:1 < bind-ok \n" + LEAVES
+DEALT = THERE + "@open 3 \n 3 > select \n 3 < select-ok \n 3 > bind q x key \n 3 < bind-ok \n"
+ROLLED_BACK = DEALT + "3 > rollback \n 3 < rollback-ok \n"
+RETURNED = "1 > publish key m1 exchange=x mandatory \n 1 < return key m1 exchange=x \n 1 < ack 1"
 SENT = "1 > publish key m1 exchange=x \n 1 < ack 1 \n"
 EMPTY = "@drain q \n - deadline drain q"
 INK = "90 > exchange h headers \n 90 < exchange-ok \n 90 > bind q h key ink=red \n 90 < bind-ok \n"
@@ -71,6 +74,8 @@ BROKEN = [
     ("BIND-012", APART + WET + TAKEN),
     ("BIND-013", UNTIED + SENT + TAKEN),
     ("BIND-014", BOUND_BY_D + SENT + EMPTY),
+    ("TX-014", ROLLED_BACK + SENT + EMPTY),
+    ("TX-014", ROLLED_BACK + RETURNED),
 ]
 LAWFUL = {
     "what a deleted queue had given out is gone": HELD + "2 < get-empty",
@@ -96,3 +101,10 @@ LAWFUL = {
     "a message comes while it is made": DELETED
     + "90 > declare q durable \n @open 2 \n 2 > publish q m1 \n 90 < declare-ok q 1",
 }
+
+
+def test_a_return_is_laid_to_the_rollback_before_it(play: Play) -> None:
+    """TX-014, CNF-025: where none came before, it is one of what is routed."""
+    assert play(ROLLED_BACK + RETURNED).broken == ["TX-014"]
+    assert play(DEALT + RETURNED).broken == ["CNF-025"]
+    assert play(ROLLED_BACK + SENT + TAKEN).broken == []
