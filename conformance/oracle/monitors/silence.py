@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from conformance.oracle.model.connections.channels import ChannelLife, Consumer
 from conformance.oracle.model.facts import Confirmed, Delivered, Missing, Unanswered
 from conformance.oracle.model.owed import CLOSE, CONFIRM, DELIVERY, HANDSHAKE, HARD_CLOSE, NOTICE
@@ -28,6 +30,8 @@ BESIDE = frozenset({"QOS-003", "QOS-007", "QOS-010", "QOS-012", "QOS-013", "QOS-
 """What a limit that was changed under a running consumer can be taken for; see QOS-004."""
 WOKEN = frozenset({"RQ-007", "RQ-014", "RQ-015", "QOS-018"})
 """What a queue that serves nobody after the end of a channel can be taken for."""
+AWAKE: Mapping[str, tuple[str, ...]] = {RELEASED: ("AUTO-012",), RETURNED: ("RQ-007", "RQ-015")}
+"""By the way in which a message has come back: the rules by which its queue serves somebody then."""
 REPLIES = {
     "channel.open": "ERR-007",
     "channel.close": "ERR-008",
@@ -182,13 +186,15 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
         told = not slots.followed(fact.channel, consumer) or slots.abandoned(fact.channel, consumer)
         certain = told if rule == "QOS-004" else not _in_doubt(rule, fact.channel, consumer)
         observed = _starved(fact.channel, consumer)
-        unless = (*slots.kept(fact.channel, consumer, rule), *_wakes_nobody(rule, copy), *_serves_nobody(rule))
+        unless = (*slots.kept(fact.channel, consumer, rule), *_wakes_nobody(rule, consumer), *_serves_nobody(rule))
         notes.suspect(copy, rule, fact.event, allowed, observed, *witness, certain=certain, unless=unless)
 
 
-def _wakes_nobody(rule: str, copy: Copy) -> tuple[str, ...]:
-    """The rule that explains it where the end of a channel has returned the message, and serves nobody anywhere."""
-    return ("AUTO-012",) if rule.startswith("SAC-") and copy.entry == RELEASED else ()
+def _wakes_nobody(rule: str, consumer: Consumer) -> tuple[str, ...]:
+    """The rules that explain it where something has come back, by the end of a channel or by its client, and the queue
+    serves nobody for that, whatever else waits in it."""
+    entries = {copy.entry for copy in consumer.source.waiting()} if rule.startswith("SAC-") else set()
+    return tuple(one for entry, rules in AWAKE.items() if entry in entries for one in rules)
 
 
 def _serves_nobody(rule: str) -> tuple[str, ...]:

@@ -116,3 +116,23 @@ def test_a_queue_that_was_said_to_serve_many(play: Play, said: str, rule: str, u
     """QUEUE-033, unless the broker lets one consumer block the others of any queue."""
     book = play(STARVED.format(said) + "- deadline replies \n 2 > cancel b \n 2 < cancel-ok b \n @drain q m2")
     assert [(one.rule, one.unless) for one in book.judge.judgement.findings if one.certain] == [(rule, unless)]
+
+
+BACK = {
+    "m1 comes back, and m3 has not been out": (
+        LIMITED + HELD + CLOSED + "- deadline replies \n 2 > cancel b \n 2 < cancel-ok b \n @drain q m1 m2 m3",
+        [("SAC-002", ("AUTO-012",))],
+    ),
+    "its client gives it back": (
+        TWO + FIRST + "1 > nack 1 requeue \n @barrier 1 \n - deadline replies \n 2 > cancel b \n 2 < cancel-ok b \n"
+        "@drain q m1",
+        [("SAC-001", ("RQ-007", "RQ-015"))],
+    ),
+}
+
+
+@pytest.mark.parametrize("how", BACK)
+def test_a_queue_that_is_not_woken_by_what_comes_back_serves_nobody(play: Play, how: str) -> None:
+    """SAC-001, SAC-002: whichever message is missed first."""
+    history, found = BACK[how]
+    assert [(one.rule, one.unless) for one in play(history).judge.judgement.findings if one.certain] == found
