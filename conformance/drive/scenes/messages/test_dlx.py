@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from codec import values
 from conformance.drive.around import wait
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
@@ -300,38 +299,6 @@ def _row(stage: Stage, *, give_back: bool) -> None:
                 holder.nack(tag, requeue=requeue)
             stage.barrier(holder)
         wait(stage, TURN)
-
-
-@rule("DLX-007")
-def test_where_it_came_from(stage: Stage) -> None:
-    """With more keys, and with a time to live. And one death after the other, each behind an exchange and with a key of
-    its own."""
-    grave, holder = stage.queue(), stage.channel()
-    queue = stage.queue(to(grave))
-    sent(stage, queue, expiration=str(LONG))
-    if stage.offers("sender-selected distribution"):
-        headers = {"CC": ["amqpconf.nobody"], "BCC": ["amqpconf.none"]}
-        sent(stage, queue, headers=values.table(headers))
-        reject(stage, holder, queue)
-    reject(stage, holder, queue)
-    wait(stage, TURN)
-    _behind_exchanges(stage)
-    look(stage, grave, gets=3)
-
-
-def _behind_exchanges(stage: Stage) -> None:
-    """Three queues, each of which hands on to an exchange that leads to the next one."""
-    queues, following = [stage.queue()], ""
-    for number in range(3):
-        following = stage.exchange(queues[0])
-        queues.insert(0, stage.queue({EXCHANGE: following, KEY: f"death {number}"}))
-    publisher, holder = confirming(stage), stage.channel()
-    publisher.publish("life", exchange=stage.exchange(queues[0]))
-    stage.confirmed(publisher)
-    for queue in queues[:-1]:
-        reject(stage, holder, queue)
-        wait(stage, TURN)
-    look(stage, queues[-1])
 
 
 @rule("DLX-008")
