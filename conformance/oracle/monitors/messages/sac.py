@@ -128,7 +128,8 @@ def _after_a_refusal(copy: Copy, other: Served) -> tuple[str, ...]:
     served, and has the messages again."""
     settled = fate.of_settled(copy.holder) if copy.place == GONE and copy.holder is not None else ()
     unproven = other.channel.unproven
-    return (*settled, *((fate.of_refused(unproven[-1], failed=True), FAILS) if unproven else ()))
+    refused = (fate.of_refused(unproven[-1], failed=True), FAILS) if unproven else ()
+    return tuple(dict.fromkeys((*settled, *refused)))
 
 
 def _waiting(queue: Queue, mine: Served) -> bool:

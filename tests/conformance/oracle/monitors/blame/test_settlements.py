@@ -53,7 +53,10 @@ def test_what_was_not_taken_is_counted(play: Play, settled: str, others: tuple[s
     assert explained(play, HELD + told.format(""), "MODE-008") == ()
 
 
-@pytest.mark.parametrize(("settled", "others"), [("", ("MODE-004",)), ("multiple", ("ACK-002",))])
+@pytest.mark.parametrize(
+    ("settled", "others"),
+    [("", ("MODE-004", "ACK-013", "ERR-012")), ("multiple", ("ACK-002", "ERR-012"))],
+)
 def test_a_refused_settlement_may_have_ended_who_was_served(play: Play, settled: str, others: tuple[str, ...]) -> None:
     """SAC-001: the channel is closed over its settlement, and the next one served, before the client reads that."""
     assert explained(play, SERVED.format(settled), "SAC-001") == others
