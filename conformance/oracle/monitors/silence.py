@@ -161,7 +161,6 @@ def _plain(channel: ChannelLife | None) -> bool:
     "ERR-007",
     "PRIO-007",
     "QOS-002",
-    "QUEUE-033",
     "RQ-007",
     "RQ-014",
     "SAC-001",
@@ -186,7 +185,7 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
         told = not slots.followed(fact.channel, consumer) or slots.abandoned(fact.channel, consumer)
         certain = told if rule == "QOS-004" else not _in_doubt(rule, fact.channel, consumer)
         observed = _starved(fact.channel, consumer)
-        unless = (*slots.kept(fact.channel, consumer, rule), *_wakes_nobody(rule, consumer), *_serves_nobody(rule))
+        unless = (*slots.kept(fact.channel, consumer, rule), *_wakes_nobody(rule, consumer))
         notes.suspect(copy, rule, fact.event, allowed, observed, *witness, certain=certain, unless=unless)
 
 
@@ -195,11 +194,6 @@ def _wakes_nobody(rule: str, consumer: Consumer) -> tuple[str, ...]:
     serves nobody for that, whatever else waits in it."""
     entries = {copy.entry for copy in consumer.source.waiting()} if rule.startswith("SAC-") else set()
     return tuple(one for entry, rules in AWAKE.items() if entry in entries for one in rules)
-
-
-def _serves_nobody(rule: str) -> tuple[str, ...]:
-    """The rules that explain it where a consumer of several gets nothing, whatever was said of its queue."""
-    return ("QOS-002", "QOS-027") if rule == "QUEUE-033" else ()
 
 
 def _of_missing(channel: ChannelLife, consumer: Consumer, copy: Copy) -> tuple[str, ...]:
@@ -227,8 +221,6 @@ def _of_the_queue(consumer: Consumer, copy: Copy) -> tuple[str, ...]:
         return ("SAC-001",)
     if source.single_active and not consumer.received:
         return ("SAC-003",) if copy.entry == RELEASED else ("SAC-002",)
-    if source.many_active and len(source.receivers) - source.lost > 1 and not consumer.received:
-        return ("QUEUE-033",)
     if _below_full(consumer):
         return ("CPRIO-002",)
     if source.levels and source.kind == "classic" and copy.entry == PUBLISHED:

@@ -206,6 +206,7 @@ def widths_compared(channel: Channel, method: m.QueueDeclare, below: Handle) -> 
     "arguments.parse",
     "limits.false-is-true",
     "a queue with x-single-active-consumer serves one consumer, be it false",
+    "QOS-027",
     "QUEUE-033",
 )
 def false_is_true(self: Arguments, table: FieldTable, queue: str) -> QueueArguments:

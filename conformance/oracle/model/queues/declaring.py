@@ -123,7 +123,6 @@ def queue_of(
         unordered=PRIORITIES in arguments,
         levels=_levels(arguments),
         single_active=bool(arguments.get("x-single-active-consumer")),
-        many_active=arguments.get("x-single-active-consumer") is False,
         volatile="x-expires" in arguments,
         room=_room(arguments),
         disturbed=TTL in arguments,

@@ -82,8 +82,6 @@ class Queue:
     levels: int = 0
     """Its x-max-priority."""
     single_active: bool = False
-    many_active: bool = False
-    """It was said that it is not one of those."""
     timeout: int | None = None
     """Its x-consumer-timeout, in milliseconds."""
     clients: set[bool | None] = field(default_factory=set)

@@ -104,20 +104,6 @@ def test_who_fails_at_a_settlement_has_ended_whoever_was_served(
     assert [(one.rule, one.unless) for one in found] == [("SAC-001", unless)]
 
 
-LIMITS = "1 > qos 1 \n 1 < qos-ok \n 2 > qos 1 \n 2 < qos-ok \n @consume 1 q a \n @consume 2 q b \n"
-STARVED = "@queue q classic{} \n @open 1 \n @open 2 \n" + LIMITS + "@stock q m1 m2 \n" + TO_A.format(1, "m1")
-
-
-@pytest.mark.parametrize(
-    ("said", "rule", "unless"),
-    [(" x-single-active-consumer=false", "QUEUE-033", ("QOS-002", "QOS-027")), ("", "QOS-027", ())],
-)
-def test_a_queue_that_was_said_to_serve_many(play: Play, said: str, rule: str, unless: tuple[str, ...]) -> None:
-    """QUEUE-033, unless the broker lets one consumer block the others of any queue."""
-    book = play(STARVED.format(said) + "- deadline replies \n 2 > cancel b \n 2 < cancel-ok b \n @drain q m2")
-    assert [(one.rule, one.unless) for one in book.judge.judgement.findings if one.certain] == [(rule, unless)]
-
-
 BACK = {
     "m1 comes back, and m3 has not been out": (
         LIMITED + HELD + CLOSED + "- deadline replies \n 2 > cancel b \n 2 < cancel-ok b \n @drain q m1 m2 m3",
