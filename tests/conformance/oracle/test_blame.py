@@ -21,7 +21,7 @@ EVERY = 9
 """One mutant in so many is played, whichever others there are."""
 MOST = 3
 """No mutant breaks more rules than these that it does not name, in the scenes of those that it does."""
-WANDERING = 30
+WANDERING = 32
 """All that machines meet break no more rules than these together that they do not name, in a few examples each."""
 DEADLINE = 0.5
 

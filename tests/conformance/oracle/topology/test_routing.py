@@ -46,6 +46,7 @@ class Line:
     """A channel."""
 
     connection: Link = field(default_factory=Link)
+    rolled_back: int = 0
 
 
 HERE, ELSEWHERE = Line(), Line()
