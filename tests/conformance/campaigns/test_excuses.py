@@ -137,6 +137,8 @@ IMITATE = {
     "restarts.transient-messages-kept",
     "restarts.mark-lost",
     "restarts.expirations-untold",
+    "expiry.reset-by-any-settlement",
+    "consuming.ranked-are-not-exclusive",
     "halfway.closed-by-a-channel",
     "halfway.last-queue-of-a-failed-one",
     "pairs.purge-keeps-octets",

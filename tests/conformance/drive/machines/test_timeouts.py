@@ -81,7 +81,7 @@ def test_a_wrong_one_is_found(
     monkeypatch.setattr(campaign, "SHRINK_SECONDS", 0.2)
     monkeypatch.setattr(search, "MOST_BROKEN", 2)
     until(rule)
-    assert rule in run(machine, 80, mutant, deadline=0.5).broken
+    assert rule in run(machine, 160, mutant, deadline=0.5).broken
 
 
 def test_where_time_is_not_ours_it_is_not_played() -> None:
