@@ -135,10 +135,10 @@ def examined(verb: str, url: str, report: Path, *more: str) -> tuple[int, dict[s
 
 def test_a_hunt_finds_what_a_small_run_misses(numbers_wrongly: str, tmp_path: Path) -> None:
     """And ends in time, says each turn how far it is, and with which command the finding comes again."""
-    code, broken, _ = examined("run", numbers_wrongly, tmp_path / "run", "--seed", "1")
+    code, broken, _ = examined("run", numbers_wrongly, tmp_path / "run", "--seed", "4")
     assert (code, broken) == (0, {})
     begin = time.monotonic()
-    code, broken, said = examined("hunt", numbers_wrongly, tmp_path / "hunt", "--seed", "1", "--minutes", "0.5")
+    code, broken, said = examined("hunt", numbers_wrongly, tmp_path / "hunt", "--seed", "4", "--minutes", "0.5")
     assert time.monotonic() - begin < 240
     assert (code, "CNF-006" in broken) == (1, True)
     lines = [line for line in said.splitlines() if line.startswith("hunt: ")]
