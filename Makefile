@@ -160,7 +160,7 @@ clients: setup  ## docs/clients.md: what client libraries show of each rule, on 
 	@$(PY) -m conformance.cli clients "$(or $(URL),$$($(PY) .ci/brokers.py url rmq43))" --format markdown --out docs/clients.md \
 	$(if $(URL),$(if $(ADMIN),--broker-admin "$(ADMIN)"),--broker-admin "$$($(PY) .ci/brokers.py nodes rmq43 | sed 's/.*,admin=\([^,]*\).*/\1/')")
 
-clients-suites: setup  ## docs/client-suites.md: client libraries' own test suites, beside URL=amqp://... ADMIN=http://... (default: RabbitMQ 3.10 from Debian); PIKA=a checkout of pika
+clients-suites: setup  ## docs/client-suites.md: client libraries' own test suites, beside URL=amqp://... ADMIN=http://... (default: RabbitMQ 3.10 from Debian); PIKA=a checkout of pika (default: its repository)
 	@[ -n "$(URL)" ] || $(PY) .ci/brokers.py start rmq310
 	@$(PY) -m tools.suites --rabbitmq "$(or $(URL),$$($(PY) .ci/brokers.py url rmq310))" \
 	$(if $(URL),$(if $(ADMIN),--admin "$(ADMIN)"),--admin "$$($(PY) .ci/brokers.py nodes rmq310 | sed 's/.*,admin=\([^,]*\).*/\1/')") \

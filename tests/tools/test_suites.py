@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from tools.suites import page, suite
-from tools.suites.suite import Tally, configured, libraries, outcomes_of
+from tools.suites.__main__ import main
+from tools.suites.suite import NoTests, Tally, configured, libraries, outcomes_of, prepare
 
 LEAD = suite.HERE / "lead"
 
@@ -139,3 +140,46 @@ def test_a_suite_fails_what_fails_thrice(tmp_path: Path, monkeypatch: pytest.Mon
     assert asked == [every, ["--last-failed", *every], ["a"], ["--last-failed", *every]]
     made.write(tmp_path / "tally.json")
     assert suite.read(json.loads((tmp_path / "tally.json").read_text())) == made
+
+
+@pytest.fixture
+def unreachable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> suite.Library:
+    """A library whose tests are in a repository that is not there."""
+    monkeypatch.setattr(suite, "FOLDER", tmp_path / "suites")
+    return suite.Library("pika", "1", ["tests"], [], 1, repository=str(tmp_path / "nowhere"))
+
+
+def test_tests_come_from_the_repository_at_the_tag_of_the_version(
+    unreachable: suite.Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(suite, "uv", lambda *words: None)
+    where = Path(unreachable.repository)
+    git = ["git", "-C", str(where), "-c", "user.name=x", "-c", "user.email=x"]
+    subprocess.run(["git", "init", "--quiet", str(where)], check=True)
+    for state in ("1", "2"):
+        (where / "state").write_text(state)
+        subprocess.run([*git, "add", "state"], check=True)
+        subprocess.run([*git, "commit", "--quiet", "-m", state], check=True)
+        subprocess.run([*git, "tag", state], check=True)
+    prepare(unreachable, None)
+    assert (unreachable.sources / "state").read_text() == "1"
+
+
+def test_a_repository_out_of_reach_is_told_with_what_to_do(unreachable: suite.Library) -> None:
+    with pytest.raises(NoTests, match=r"nowhere at tag 1 cannot be had .* name a checkout: --source pika=FOLDER"):
+        prepare(unreachable, None)
+
+
+@pytest.mark.parametrize(("names", "code"), [([], 0), (["pika"], 1)])
+def test_a_repository_out_of_reach_is_no_failure_unless_asked_for(
+    unreachable: suite.Library,
+    names: list[str],
+    code: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("tools.suites.__main__.libraries", lambda: {"pika": unreachable})
+    monkeypatch.setattr("tools.suites.__main__.FOLDER", suite.FOLDER)
+    monkeypatch.setattr(page, "write", list)
+    assert main(names) == code
+    assert "pika: not played: the sdist holds no tests" in capsys.readouterr().err

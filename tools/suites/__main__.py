@@ -3,8 +3,9 @@
     python -m tools.suites [NAME...] --rabbitmq URL [--admin URL] [--source NAME=FOLDER ...]
 
 Tallies go to build/suites/NAME-reference.json and NAME-RabbitMQ.json; the page docs/client-suites.md is made of all
-that are there. Ends with 1 where RabbitMQ passes a test that we fail without a reason in reasons.toml, where a reason
-is stale, or where a suite cannot be played.
+that are there; a suite that was not played keeps its former figures. Ends with 1 where RabbitMQ passes a test that we
+fail without a reason in reasons.toml, where a reason is stale, or where a suite cannot be played. One whose tests are
+only in a repository that cannot be reached is told, and is no failure, unless it was asked for by its name.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from tools.suites import page
 from tools.suites.brokers import rabbitmq, reference
-from tools.suites.suite import FOLDER, Library, NoSuite, libraries, play, prepare
+from tools.suites.suite import FOLDER, Library, NoSuite, NoTests, libraries, play, prepare
 
 
 def measured(library: Library, options: argparse.Namespace) -> None:
@@ -65,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             measured(known[name], options)
         except NoSuite as why:
-            missing.append(name)
+            missing += [name] if name in options.names or not isinstance(why, NoTests) else []
             print(f"{name}: not played: {why}", file=sys.stderr, flush=True)
     problems = page.write()
     for problem in problems:

@@ -150,10 +150,7 @@ def text(rows: Sequence[Compared]) -> str:
             f"Played on {' to '.join(dict.fromkeys((days[0], days[-1])))}.\n",
             table(heads, lines),
             LEFT_OUT,
-            *(
-                f"{library.name} {library.version} was not played: {library.source or 'no figures are at hand'}.\n"
-                for library in unplayed
-            ),
+            *(f"{library.name} {library.version} was not played: no figures are at hand.\n" for library in unplayed),
             *section(
                 "Only RabbitMQ passes",
                 ["library", "test", "why"],

@@ -1,8 +1,8 @@
 """One library: its sources at the pinned version, an environment of its own, and its suite played on one broker.
 
-The sources are the sdist of the package index; where that holds no tests, a checkout that the user names. What is
-played is the suite as it is, led to the broker by what is in `lead/`. What fails is tried twice more, and told: a suite
-that races with itself is no broker that is wrong.
+The sources are the sdist of the package index; where that holds no tests, the library's repository at the tag of this
+version, or a checkout that the user names. What is played is the suite as it is, led to the broker by what is in
+`lead/`. What fails is tried twice more, and told: a suite that races with itself is no broker that is wrong.
 """
 
 from __future__ import annotations
@@ -28,12 +28,18 @@ FOLDER = HERE.parents[1] / "build" / "suites"
 TRIES = 3
 ALONE = 20
 """So many tests of a run that ended too soon are tried again one by one."""
+CLONED_WITHIN = 120
+"""Seconds for the clone of a repository."""
 SUITE_WITHIN = 3600
 """Seconds for all tests of one library, once."""
 
 
 class NoSuite(Exception):
     """Why a suite cannot be played, in words."""
+
+
+class NoTests(NoSuite):
+    """The sdist holds no tests, and the repository cannot be reached."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,7 @@ class Library:
     tls: Sequence[str] = ()
     secure: str = ""
     without: str = ""
-    source: str = ""
+    repository: str = ""
 
     @property
     def folder(self) -> Path:
@@ -95,17 +101,33 @@ def prepare(library: Library, checkout: Path | None) -> None:
     """Sources and environment, once."""
     if (library.folder / ".ready").exists():
         return
-    if library.source and checkout is None:
-        raise NoSuite(f"{library.name}: {library.source} (--source {library.name}=FOLDER)")
     shutil.rmtree(library.folder, ignore_errors=True)
     library.folder.mkdir(parents=True)
-    if checkout is None:
-        unpack(library)
-    else:
+    if checkout is not None:
         shutil.copytree(checkout, library.sources, ignore=shutil.ignore_patterns(".git"))
+    elif library.repository:
+        clone(library)
+    else:
+        unpack(library)
     uv("venv", "--quiet", library.folder / "env", "--python", sys.executable)
     uv("pip", "install", "--quiet", "--python", library.python, f"{library.name}=={library.version}", *library.needs)
     (library.folder / ".ready").touch()
+
+
+def clone(library: Library) -> None:
+    """The library's repository at the tag of this version."""
+    words = ["git", "-c", "advice.detachedHead=false", "clone", "--quiet", "--depth=1", f"--branch={library.version}"]
+    where = [library.repository, str(library.sources)]
+    try:
+        done = subprocess.run([*words, *where], capture_output=True, text=True, check=False, timeout=CLONED_WITHIN)
+        failed = done.stderr.strip() if done.returncode else ""
+    except (OSError, subprocess.TimeoutExpired) as why:
+        failed = str(why)
+    if failed:
+        raise NoTests(
+            f"the sdist holds no tests, and {library.repository} at tag {library.version} cannot be had ({failed}); "
+            f"name a checkout: --source {library.name}=FOLDER"
+        )
 
 
 def unpack(library: Library) -> None:
