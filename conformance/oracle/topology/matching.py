@@ -84,14 +84,14 @@ def _match_words(pattern: list[str], words: list[str]) -> bool:
 
 def match_headers(terms: Terms, message: Message) -> bool | None:
     """All of the binding's arguments are headers of the message with the same values, or any of them is. Those whose
-    names begin with `x-` do not count, unless the form says so; `x-match` never does. With nothing to compare the texts
-    leave it open."""
+    names begin with `x-` do not count, unless the form says so; `x-match` never does. None can be any of nothing; what all
+    of nothing are, the texts leave open."""
     form = terms.arguments.get("x-match", "all")
     if form not in FORMS:
         return None
     wanted = [name for name in terms.arguments if name != "x-match" and (form in WITH_X or not name.startswith("x-"))]
     if not wanted:
-        return None
+        return False if form.startswith("any") else None
     hits = [_hit(terms, message, name) for name in wanted]
     whole = all if form.startswith("all") else any
     surely, possibly = whole(hit is True for hit in hits), whole(hit is not False for hit in hits)

@@ -9,7 +9,7 @@ from codec.values import FieldTable
 from reference_broker.core.parts import Parts
 from reference_broker.core.queues.message import Message
 from reference_broker.core.queues.queue import Queue
-from reference_broker.core.routing import Destination, Exchange, Headers, canonical, headers_match
+from reference_broker.core.routing import Binding, Destination, Exchange, Headers, canonical, headers_match
 from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import Mutant, changes, enter, memory, replaces
 
@@ -78,6 +78,37 @@ def all_onward(self: VirtualHost, exchange: Exchange) -> None:
     if type(exchange) is Headers:
         exchange.__class__ = AllOnward
     VirtualHost.add_exchange(self, exchange)
+
+
+class AnyOfNothing(Headers):
+    """Any of no headers is found in every message."""
+
+    def matches(self, key: str, headers: FieldTable) -> Iterable[Destination]:
+        yield from super().matches(key, headers)
+        yield from (binding.destination for binding, arguments in self.bindings.items() if not _asks(arguments))
+
+
+def _asks(arguments: FieldTable) -> bool:
+    return any(not name.startswith("x-") for name, _, _ in arguments)
+
+
+@replaces("vhost.add_exchange", "byways.any-of-nothing", "x-match any without a header matches all", "ROUTE-007")
+def any_of_nothing(self: VirtualHost, exchange: Exchange) -> None:
+    if type(exchange) is Headers:
+        exchange.__class__ = AnyOfNothing
+    VirtualHost.add_exchange(self, exchange)
+
+
+@changes("byways.unbound-by-position", "an unbind compares arguments in their order", "BIND-012")
+def unbound_by_position(parts: Parts) -> None:
+    below = parts.vhost
+
+    def unbind(self: VirtualHost, source: Exchange, destination: Destination, key: str, arguments: FieldTable) -> None:
+        known = source.bindings.get(Binding(source, destination, key, canonical(arguments)), arguments)
+        if list(known) == list(arguments):
+            below.unbind(self, source, destination, key, arguments)
+
+    parts.override("vhost", unbind=unbind)
 
 
 @changes("byways.bound-twice", "a binding that was made twice has to be removed twice", "ROUTE-014")

@@ -121,13 +121,14 @@ def test_bindings_that_differ_in_arguments(stage: Stage, kind: str) -> None:
 
 
 def _almost_alike(stage: Stage, one: Headers, other: Headers) -> None:
-    """A queue has both bindings. One is removed, then the other; two messages that fit one each come after each."""
+    """A queue has both bindings. One is removed, then the other, its arguments named in another order; two messages that
+    fit one each come after each."""
     queue, exchange, channel = stage.queue(), declared(stage, "headers"), confirming(stage)
     for arguments in (one, other):
         stage.bind(queue, exchange, "key", arguments)
     for gone in (None, one, other):
         if gone is not None:
-            stage.unbind(queue, exchange, "key", gone)
+            stage.unbind(queue, exchange, "key", dict(reversed(gone.items())))
         for headers in (one, other):
             channel.publish("key", exchange=exchange, properties={"headers": values.table(headers)})
             stage.quiesce()

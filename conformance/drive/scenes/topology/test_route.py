@@ -159,10 +159,11 @@ def test_all_headers_of_a_binding(stage: Stage) -> None:
 
 @rule("ROUTE-007", queue_types=CLASSIC)
 def test_any_header_of_a_binding(stage: Stage) -> None:
-    """Both, one, the other, one with another value, none; and one that only has to be there."""
+    """Both, one, the other, one with another value, none; and one that only has to be there. Who names no header gets
+    nothing."""
     sort(
         stage,
-        [{"x-match": "any", "ink": "red", "size": 3}, {"x-match": "any", "more": None, "size": 4}],
+        [{"x-match": "any", "ink": "red", "size": 3}, {"x-match": "any", "more": None, "size": 4}, {"x-match": "any"}],
         [
             {"ink": "red", "size": 3},
             {"ink": "red"},
@@ -170,18 +171,20 @@ def test_any_header_of_a_binding(stage: Stage) -> None:
             {"ink": "blue"},
             {"size": "3"},
             {"more": 3},
+            {},
         ],
     )
 
 
 @rule("ROUTE-008", queue_types=CLASSIC)
 def test_headers_that_begin_with_x(stage: Stage) -> None:
-    """Bindings with one of these and another: as if it were not there."""
+    """Bindings with one of these and another, and one with it alone: as if it were not there."""
     sort(
         stage,
         [
             {"x-match": "all", "ink": "red", "x-tag": "a"},
             {"x-match": "any", "ink": "red", "x-tag": "a"},
+            {"x-match": "any", "x-tag": "a"},
         ],
         [{"ink": "red"}, {"x-tag": "a"}, {"ink": "red", "x-tag": "a"}, {"ink": "red", "x-tag": "b"}],
     )

@@ -86,6 +86,8 @@ def test_the_reference_broker_agrees_wherever_the_texts_decide(
         ({"ink": None}, {}, False),
         ({"x-tag": "a"}, {"x-tag": "a"}, None),
         ({}, {"ink": "red"}, None),
+        ({"x-match": "any"}, {"ink": "red"}, False),
+        ({"x-match": "any", "x-tag": "a"}, {"x-tag": "a"}, False),
         ({"x-match": "some", "ink": "red"}, {"ink": "red"}, None),
         ({"x-match": "any", "ink": "red", "size": {"of": 3}}, {"ink": "red", "size": 3}, True),
         ({"x-match": "all", "ink": "red", "size": {"of": 3}}, {"ink": "blue", "size": 3}, False),

@@ -73,6 +73,7 @@ BROKEN = [
     ("ROUTE-005", route("topic", "a.#") + sent("a") + LOST),
     ("ROUTE-005", route("topic", "#.b.#") + sent("a.c") + comes("q")),
     ("ROUTE-006", route("headers", "-", "ink=red", "size=3") + sent("any", "m1", 1, INK) + comes("q")),
+    ("ROUTE-007", route("headers", "-", "x-match=any") + sent("any", "m1", 1, INK) + comes("q")),
     ("ROUTE-006", route("headers", "-", "size=3") + sent("any", "m1", 1, "h.size=three") + comes("q")),
     ("ROUTE-006", route("headers", "-", "ink=void") + sent("any", "m1", 1, INK) + LOST),
     ("ROUTE-007", route("headers", "-", "x-match=any", "ink=red", "size=3") + sent("any", "m1", 1, INK) + LOST),
