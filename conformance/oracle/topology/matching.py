@@ -84,8 +84,8 @@ def _match_words(pattern: list[str], words: list[str]) -> bool:
 
 def match_headers(terms: Terms, message: Message) -> bool | None:
     """All of the binding's arguments are headers of the message with the same values, or any of them is. Those whose
-    names begin with `x-` do not count, unless the form says so; `x-match` never does. None can be any of nothing; what all
-    of nothing are, the texts leave open."""
+    names begin with `x-` do not count, unless the form says so; `x-match` never does. None can be any of nothing; what
+    all of nothing are, the texts leave open."""
     form = terms.arguments.get("x-match", "all")
     if form not in FORMS:
         return None

@@ -121,8 +121,8 @@ def test_bindings_that_differ_in_arguments(stage: Stage, kind: str) -> None:
 
 
 def _almost_alike(stage: Stage, one: Headers, other: Headers) -> None:
-    """A queue has both bindings. One is removed, then the other, its arguments named in another order; two messages that
-    fit one each come after each."""
+    """A queue has both bindings. One is removed, then the other, its arguments named in another order; two messages
+    that fit one each come after each."""
     queue, exchange, channel = stage.queue(), declared(stage, "headers"), confirming(stage)
     for arguments in (one, other):
         stage.bind(queue, exchange, "key", arguments)
