@@ -135,3 +135,15 @@ def nothing_is_none(parts: Parts) -> None:
         below(channel, method)
 
     parts.handlers[m.BasicConsume] = consume
+
+
+@changes("ranks.none-is-below-nought", "a consumer without x-priority comes after one of priority 0", "CPRIO-003")
+def none_is_below_nought(parts: Parts) -> None:
+    below = parts.handlers[m.BasicConsume]
+
+    def consume(channel: Channel, method: m.BasicConsume) -> None:
+        if not any(name == RANK for name, _, _ in method.arguments):
+            method.arguments = [*method.arguments, (RANK, "l", -1)]
+        below(channel, method)
+
+    parts.handlers[m.BasicConsume] = consume

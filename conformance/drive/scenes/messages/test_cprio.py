@@ -160,8 +160,9 @@ def test_the_lower_are_served_as_well(stage: Stage, whose: str) -> None:
 
 @rule("CPRIO-003", queue_types=("classic",))
 def test_equals_share(stage: Stage) -> None:
-    """Thirty messages for two with the same priority, beside one with a lower one; then as many for three."""
-    for ranks in ((1, 5, 5), (5, 5, 5)):
+    """Thirty messages for two with the same priority, beside one with a lower one; then as many for three. And for one
+    that says 0, and one that says nothing, whoever comes first, beside a lower one."""
+    for ranks in ((1, 5, 5), (5, 5, 5), (-1, None, 0), (-1, 0, None)):
         queue = stage.queue()
         among = consumers(stage, queue, ranks)
         for _ in range(3):

@@ -143,7 +143,7 @@ def _compare(fact: Delivered, mine: Ranked, other: Ranked, notes: Notes) -> None
         _claim(HIGHER, mine, other, fact, notes)
     elif above < 0 and mine.consumer.received and not other.consumer.full():
         notes.exercise(HIGHER)
-    elif above == 0 and mine.consumer.rank:
+    elif above == 0:
         other.alone[mine] = 0
         mine.alone[other] = mine.alone.get(other, 0) + 1
         if mine.alone[other] >= FAIR:

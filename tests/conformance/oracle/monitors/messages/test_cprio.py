@@ -50,9 +50,16 @@ BROKEN = [
     ("CPRIO-001", REFILLED + "@stock q m4 \n" + to(2, 1, "m4") + "@barrier 1"),
     ("CPRIO-002", FULL + TWO + to(1, 1, "m1") + "- deadline replies"),
     ("CPRIO-003", EQUAL + ALL + ALONE + "@barrier 2"),
+    ("CPRIO-003", QUEUE + consumer(3, -1) + consumer(1, 0) + LOW + ALL + ALONE + "@barrier 2"),
     ("CPRIO-004", QUEUE + TEXT + "1 < consume-ok c1"),
 ]
 LAWFUL = {
+    "where nobody says a priority, no rule of priorities speaks": QUEUE
+    + consumer(1, None)
+    + LOW
+    + ALL
+    + ALONE
+    + "@barrier 2",
     "a refusal with another code: none is named": QUEUE + TEXT + "0 < kicked 502 60 20 no",
     "the higher one may be full by what is on its way": FULL + TWO + to(2, 1, "m2") + to(1, 1, "m1") + "@barrier 1",
     "an answer to what was asked before": BOTH + "@stock q m1 \n 1 > flow \n" + to(2, 1, "m1") + "1 < flow-ok",
