@@ -153,6 +153,20 @@ def returned_to_the_next(self: Channel, deliveries: list[Delivery], fate: Fate) 
     Channel.finish(self, deliveries, fate)
 
 
+@replaces(
+    "channel.finish",
+    "namesakes.settled-in-the-next",
+    "an acknowledgement of what a deleted queue had given out removes a message of the next one of its name",
+    "RQ-011",
+)
+def settled_in_the_next(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+    Channel.finish(self, deliveries, fate)
+    for delivery in deliveries if fate not in RETURNS else ():
+        heir = self.vhost.queues.get(delivery.queue.name) if delivery.queue.deleted else None
+        if heir is not None and len(heir.ready):
+            heir.ready.pop()
+
+
 @changes(
     "namesakes.in-one-write",
     "a queue that is deleted and declared in one write has its messages still",

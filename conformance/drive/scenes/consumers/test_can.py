@@ -279,19 +279,21 @@ def test_settling_what_has_no_queue_any_more(stage: Stage) -> None:
 
 
 def _beside_namesake(stage: Stage, settle: str) -> None:
-    """A queue is deleted and declared again while its message is out; settling that must not touch the new one's."""
+    """A queue is deleted and declared again while its message is out; settling that must not touch the new one's, of
+    which one is out and one is ready."""
     queue = stocked(stage, 1)
     channel, other = stage.channel(), stage.channel()
     stage.fetch(channel, queue)
     bereave(stage, queue)
     stage.queue(name=queue)
-    restock(stage, queue, 1)
+    restock(stage, queue, 2)
     stage.fetch(channel, queue)
     getattr(channel, settle)(1)
     for _ in range(2):
         stage.barrier(channel)
-    other.get(queue)
-    stage.quiesce()
+    for _ in range(2):
+        other.get(queue)
+        stage.quiesce()
     channel.close()
     stage.quiesce()
 
