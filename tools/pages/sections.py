@@ -1,6 +1,7 @@
-"""Sections of docs/trust.md that have campaigns of their own: each is put into the page that is there, or left out.
+"""Sections of docs/trust.md that have campaigns of their own: each is put into the page, or left as it is.
 
-The rest of the page needs a whole campaign of mutants, which is another matter. A section ends where the next begins.
+The rest of the page needs a whole campaign of mutants, which is another matter. A section ends where the next one
+begins.
 """
 
 from __future__ import annotations
@@ -19,6 +20,13 @@ def measured(source: Path) -> dict[str, Any] | None:
         return None
     read: dict[str, Any] = json.loads(source.read_text(encoding="utf-8"))
     return read
+
+
+def found(page: str, title: str) -> str:
+    """The section with this title as it stands in the page; empty where there is none."""
+    start = page.find(f"{title}\n")
+    end = page.find("\n## ", start)
+    return "" if start < 0 else page[start : end if end >= 0 else None]
 
 
 def placed(page: str, title: str, text: str) -> str:

@@ -17,10 +17,11 @@ from typing import Any
 from conformance.campaigns.detection import FOLDER, DetectionCampaign
 from conformance.cli.mutants import DOCUMENT, chosen, sound, words
 from conformance.session.exits import GATE_CLOSED, GATE_OPEN, WRONG_USE, Refused
+from reference_broker.mutants import MUTANTS
 from tools.pages import mutation as mutation_page
 from tools.pages import naming as naming_page
 from tools.pages import strangers as strangers_page
-from tools.pages.sections import measured, placed
+from tools.pages.sections import found, measured, placed
 from tools.trust import TRUST, field_bugs
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "trust.md"
@@ -35,8 +36,8 @@ _HEAD = """\
 `make trust` and `python -m tools.pages.trust` make this page from measurements; nobody types in a figure.
 
 A *mutant* is the reference broker with one wrong decision. The suite **kills** a mutant when a rule that the mutant
-names breaks on at least four of five seeds, in a check that the correct broker passes with the same seed. All runs use
-real sockets. *Histories* is the largest number of histories that it took until the rule broke.
+names breaks on four of five seeds, or on the one where there is one, in a check that the correct broker passes with the
+same seed. All runs use real sockets. *Histories* is the largest number of histories that it took until the rule broke.
 `amqp-conformance run --mutant NAME` shows a mutant; `amqp-conformance mutants hunt` repeats the measurement.
 
 The first table is about the last whole campaign. Mutants that came later have rows below, but are not counted in it.
@@ -125,10 +126,22 @@ def whole() -> int:
     if "wire" not in document:
         print(f"{source} has no whole campaign. Run: make trust", file=sys.stderr)
         return WRONG_USE
-    text = page(document, measured(TRUST) or {})
+    return written(renewed(PAGE.read_text(encoding="utf-8"), document, measured(TRUST) or {}))
+
+
+def renewed(former: str, document: Mapping[str, Any], figures: Mapping[str, Any]) -> str:
+    """The whole page. Of the former one remain the sections that were not measured again, and the rows of mutants that
+    came after the campaign."""
+    text = page(document, figures)
     for section in SECTIONS.values():
-        text = placed(text, section.TITLE, section.section(measured(section.FIGURES)))
-    return written(text)
+        again = measured(section.FIGURES)
+        text = placed(text, section.TITLE, section.section(again) if again else found(former, section.TITLE))
+    counted = {row["name"] for row in document["mutants"]}
+    table = former.partition(f"{TITLE}\n\n")[2].partition("\n\n")[0].splitlines()[2:]
+    for row in table:
+        if named(row) in MUTANTS and named(row) not in counted:
+            text = with_row(text, row)
+    return text
 
 
 def added(glob: str) -> int:

@@ -22,8 +22,10 @@ from conformance.drive.scenes.test_machines import SCHEDULERS
 from conformance.session.exits import Refused
 from reference_broker.mutants import MUTANTS
 from tools import trust
+from tools.pages import trust as trust_page
 from tools.pages.field_bugs import elsewhere
-from tools.pages.trust import PAGE, TITLE, with_row
+from tools.pages.sections import found
+from tools.pages.trust import PAGE, SECTIONS, TITLE, renewed, with_row
 
 ZERO = "tags.start-at-zero"
 
@@ -260,3 +262,30 @@ def test_a_row_comes_to_those_of_its_field_or_in_place_of_its_own() -> None:
         ("| c.one | 2 |", "| a.one | 1 |\n| b.one | 1 |\n| c.one | 2 |\n"),
     ):
         assert with_row(page, row) == page.replace("| a.one | 1 |\n| b.one | 1 |\n", rows)
+
+
+def test_a_new_campaign_leaves_what_it_does_not_measure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of mutants that came later, if they are still there, and sections that have campaigns of their own."""
+    monkeypatch.setattr(trust_page, "measured", lambda source: None)
+    former = PAGE.read_text(encoding="utf-8")
+    early, late = list(MUTANTS)[:2]
+    seen = {
+        "says": "says",
+        "field": "",
+        "rules": ["RQ-001"],
+        "by": {"RQ-001": {"seeds": 1}},
+        "kills": [],
+        "killed": True,
+    }
+    figures = {"killed": 1, "survivors": [], "seeds": [0], "depth": "ci", "examples_median": 1, "examples_worst": 1}
+    wire, control = {"mutants": [], "killed": 0, "broker": "a broker"}, {"histories": 1, "broken": []}
+    document = {**figures, "wire": wire, "control": control, "vacuous": [], "seconds": 1.0}
+    text = renewed(f"{former}| gone.mutant | | | | 1 |\n", {**document, "mutants": [{"name": early, **seen}]}, {})
+    lines = text.splitlines()
+    assert f"| {early} | says | RQ-001 | RQ-001 (1) |  |" in lines
+    assert any(line.startswith(f"| {late} |") for line in lines)
+    assert "gone.mutant" not in text
+    for section in SECTIONS.values():
+        kept = found(former, section.TITLE)
+        assert kept
+        assert kept in text
