@@ -128,7 +128,7 @@ def _almost_alike(stage: Stage, one: Headers, other: Headers) -> None:
         stage.bind(queue, exchange, "key", arguments)
     for gone in (None, one, other):
         if gone is not None:
-            stage.unbind(queue, exchange, "key", dict(reversed(gone.items())))
+            stage.unbind(queue, exchange, "key", {name: gone[name] for name in reversed(list(gone))})
         for headers in (one, other):
             channel.publish("key", exchange=exchange, properties={"headers": values.table(headers)})
             stage.quiesce()
