@@ -307,3 +307,27 @@ def test_what_is_listed_of_lavinmq_is_excused(mutant: str) -> None:
     with embedded("documented", 0, "smoke", [mutant], deadline=1.0) as bench:
         trail = hunt(MUTANTS[mutant].rules, replace(bench, profile=profiles.load(LAVINMQ)))
     assert trail.rule is None
+
+
+MEASURED_ALONE = {"CAN-013", "DLX-006", "ERR-004", "ERR-012", "RQ-002", "TTL-001"}
+"""What is listed of these rules was measured on the real broker, and its dialect does not do it."""
+SOMETIMES = [("rabbitmq-3.8", "DLX-007"), ("rabbitmq-3.10", "DLX-007")]
+"""Listed as what a run need not show, and done by the dialect all the same."""
+
+
+def imitated() -> list[tuple[str, str]]:
+    """For each version the rules of which something is listed that happens each time."""
+    found = [(name, entry.rule) for name, entry in ENTRIES if name in IMITATED and not entry.intermittent]
+    return [one for one in dict.fromkeys([*found, *SOMETIMES]) if one[1] not in MEASURED_ALONE]
+
+
+@pytest.mark.parametrize(("version", "rule"), imitated())
+@pytest.mark.sampled(3)
+def test_a_dialect_does_what_is_listed_of_its_version(version: str, rule: str) -> None:
+    with embedded(version, 0, "smoke", deadline=1.0) as bench:
+        trail = hunt([rule], replace(bench, profile=replace(bench.profile, deviations=None)))
+    assert trail.rule == rule
+    entries = deviations.load(version)
+    kinds = profiles.load(version).queue_types
+    somewhere = [f"{entry.where} here" for entry in entries if entry.where]
+    assert any(deviations.excuse(entries, rule, trail.observed, kind, somewhere) is not None for kind in kinds)
