@@ -108,18 +108,22 @@ def looked(fact: Passed, notes: Notes) -> None:
         first = memory.missed.setdefault(event.queue, now) if present is False else now
         memory.looks[event.seq] = Look(TOLD, present, now, first)
     elif event.queue.startswith(f"{REPLIES}."):
-        memory.looks[event.seq] = Look(MADE_UP, False, now, now)
+        memory.looks[event.seq] = Look(MADE_UP, None if " " not in event.queue else False, now, now)
     if len(memory.looks) > MOST:
         del memory.looks[next(iter(memory.looks))]
     if len(memory.missed) > MOST:
         del memory.missed[next(iter(memory.missed))]
 
 
-@judges(Answered, TOLD)
+@judges(Answered, TOLD, MADE_UP)
 def there(fact: Answered, notes: Notes) -> None:
-    """Yes. Of a name that this history does not know, somebody else may be the requester."""
+    """Yes. Of a name that this history does not know, somebody else may be the requester, unless it has a space in it:
+    no broker makes such an address."""
     look = notes.memory(Looks).looks.pop(fact.request.seq, None)
-    if look is None or look.rule != TOLD or look.present is None:
+    if look is None or look.present is None:
+        return
+    if look.rule == MADE_UP:
+        notes.find(MADE_UP, fact.event, f"channel.close {NOT_FOUND}", "declare-ok", fact.request.seq)
         return
     counts = fact.event.args.get("message_count"), fact.event.args.get("consumer_count")
     if not look.present:

@@ -93,6 +93,7 @@ BROKEN = [
     ("DRT-012", ASKED + MANDATORY.replace("8 < ack", f"8 < return {A1} r1 \n 8 < ack") + CAME),
 ]
 LAWFUL = {
+    "an address that another client may have": MADE_UP + f"7 < declare-ok {REPLIES}.x 0 consumers=1 \n",
     "an address that is forgotten late": LEFT + LOOK + THERE + "- wait 1 \n" + AND_AGAIN,
     "a request that is refused over something else": REFUSES + "1 < closed 404 60 40 no",
     "a request behind a publish that may be refused": LISTENS
