@@ -18,6 +18,16 @@ NAMED: Mapping[str, str] = {
     "pauper": "poor.durable-hard poor.exclusive-hard poor.types-hard",
     "beggar": "poor.durable-softly poor.unnamed-softly poor.three-connections tune.no-heartbeat",
     "hermit": "poor.one-channel poor.five-connections tune.small-frames",
+    # brokers that lack much and do not say so
+    "guillotine": "cut.basic.nack cut.confirm.select cut.tx.select cut.exchange.bind cut.basic.recover cut.global-qos "
+    "greets.with-nothing poor.one-channel",
+    "oyster": "muted.basic.nack muted.confirm.select muted.tx.select muted.exchange.bind muted.basic.recover "
+    "muted.global-qos greets.with-nothing tune.small-frames",
+    "clerk-of-540": "refused.basic.nack-by-connection refused.confirm.select-by-connection "
+    "refused.tx.select-by-connection refused.exchange.bind-by-connection refused.basic.recover-by-connection "
+    "refused.global-qos greets.with-nothing tune.heartbeat-1",
+    "dripping-tap": "wire.trickles tune.heartbeat-1 greets.with-nothing poor.one-channel tune.small-frames",
+    "gulper": "wire.gulps tune.frames-of-1024 greets.with-nothing",
     # brokers that forget
     "sieve": "losing.each-20th-message redelivered.always queues.never-deleted-by-themselves",
     "colander": "losing.each-5th-message confirms.each-3-doubled tags.counter-survives-reopen",

@@ -36,6 +36,9 @@ HARMLESS = {
     "immediate.",
     "queues.",
     "poor.",
+    "cut.",
+    "muted.",
+    "wire.",
 }
 """Beginnings of the names of traits that may break nothing."""
 
