@@ -20,7 +20,7 @@ from typing import Any
 from codec import Method
 from conformance.catalogue import rules as catalogue
 from conformance.catalogue.profiles import Profile
-from conformance.catalogue.rules.features import CROWD, DECLARATIONS, DURABLE, asked_of
+from conformance.catalogue.rules.features import CROWD, DECLARATIONS, DURABLE, MEANS, asked_of
 from conformance.drive import ending
 from conformance.drive.around import Around
 from conformance.drive.belongings import Belongings
@@ -69,15 +69,17 @@ class Stage:
         self.waiter = Waiter(self.read, self.note, self.judge, deadline, self.guard, self.connections, self.events)
         self.target, self.profile, self.name, self.rules = self.guard.at(target), profile, name, tuple(rules)
         self.queue_type = queue_type
-        about = {feature for rule in rules for feature in catalogue.get(rule).needs}
+        needs = {(feature, catalogue.get(rule).family) for rule in rules for feature in catalogue.get(rule).needs}
+        about = {feature for feature, family in needs if family in MEANS.get(feature, {family})}
         shunned = {name: words for name, words in profile.shunned.items() if name not in about}
         self._without = {**profile.refused, **shunned}
         self.around = Around()
         self.belongings = Belongings()
         self._local = self.recorder.builder("")
         self._roster = Roster(self)
-        self.lacking = ""
-        """What the broker refuses, without which the scene could not go on."""
+        means = [name for name, _ in sorted(needs) if name in shunned]
+        self.lacking = f"the broker does not offer {means[0]}: {shunned[means[0]]}" if means else ""
+        """What the broker refuses, without which the scene could not go on, or shows little."""
         self.payloads = Payloads()
         self._batching = False
         self._over = self._amid = False
@@ -279,9 +281,10 @@ class Stage:
         self.quiesce()
 
     def confirmed(self, channel: Channel) -> bool:
-        """Waits until none of the channel's publishes is unconfirmed."""
+        """Waits until none of the channel's publishes is unconfirmed, or none need be confirmed."""
         view = channel.view
-        return self.waiter.settles(lambda: view is None or not view.unconfirmed) and self.quiesce()
+        self.waiter.settles(lambda: view is None or not view.unconfirmed or not self.judge.owed())
+        return self.quiesce() and not (view is not None and view.unconfirmed)
 
     def note(self, kind: str, **about: object) -> None:
         """Something beside the wire that the judge must know."""

@@ -19,7 +19,7 @@ from reference_broker.core.parts import Parts
 from reference_broker.personalities.kinds import ENTERED, Trait, Truth, together
 from reference_broker.personalities.named import NAMED
 
-FAMILIES = ("borrowed", "refusing", "silent", "losing", "minding", "poor", "curt")
+FAMILIES = ("borrowed", "refusing", "silent", "losing", "minding", "poor", "curt", "careless")
 """The files with traits, in the order in which those are applied: the ones that start from the honest part first."""
 for _family in FAMILIES:
     import_module(f"{__name__}.{_family}")

@@ -44,6 +44,8 @@ MAY: Mapping[str, str] = {
     "settle.multiple-skips-gets": "ACK-002 ACK-005 ACK-006 ACK-011 ACK-018 ERR-001 MODE-005",
     "settle.crosses-channels": "ACK-006 ACK-007 ACK-008 ACK-011 ERR-003 RQ-011 MODE-001",
     "settle.zero-is-unknown": "ACK-008 ACK-011 ACK-014",
+    # what is settled altogether is settled in several rules, and frees slots in others
+    "settle.zero-settles-nothing": "ACK-008 ACK-011 ACK-014 ACK-018 RQ-011 QOS-010 QOS-012 QOS-019 MODE-004 CNF-027",
     "settle.zero-on-empty-refused": "ACK-006 ACK-011 ACK-014",
     "settle.nack-zero-on-empty-refused": "ACK-006 ACK-011",
     "settle.zero-single-ignored": "ERR-002",
@@ -126,6 +128,10 @@ MAY: Mapping[str, str] = {
     # LEN-012 and LEN-013 say themselves that the publisher is told
     "routes.rejected-confirmed": "CNF-021 LEN-012 LEN-013",
     "routes.failed-publish-refused": "CONTENT-006 TTL-009",
+    # CNF-026 says that an empty one takes its number like any other, RQ-011 that what was confirmed is there
+    "reported.empty-never-whole": "CNF-026 RETURN-001 CONTENT-001 FRAME-005",
+    "counts.with-the-one-handed-out": "",
+    "queues.consumers-uncounted": "",
     # transactions
     "transactions.rollback-requeues": "",
     # each of these rules says of one case that nothing of a transaction is there before it is committed
@@ -173,7 +179,13 @@ ALSO_ABOUT: Mapping[str, str] = {
     "transactions.commit-confirms": "confirms",
     "errors.consumer-tag-reusable": "cancel close",
 }
-FAMILIES = {"returning": "requeue", "slots": "prefetch", "routes": "confirms"}
+FAMILIES = {
+    "returning": "requeue",
+    "slots": "prefetch",
+    "routes": "confirms",
+    "reported": "contents",
+    "queues": "counts",
+}
 """Whose decisions are those of another family."""
 
 

@@ -13,9 +13,11 @@ from typing import Any
 import codec
 from codec import methods as m
 from reference_broker.core.channels.channel import Channel
+from reference_broker.core.connections import sasl
 from reference_broker.core.connections.connection import Connection
+from reference_broker.core.errors import ConnectionException
 from reference_broker.core.parts import Handler, Parts
-from reference_broker.personalities.kinds import around, changes, memory, wrap_handler
+from reference_broker.personalities.kinds import around, changes, memory, wrap, wrap_handler
 from reference_broker.personalities.minding import tuning
 from reference_broker.personalities.refusing import (
     OF_CONFIRMS,
@@ -116,8 +118,8 @@ lacks(
 lacks(
     "tx.select",
     (m.TxSelect, m.TxCommit, m.TxRollback),
-    may="ERR-014 ERR-012 TX-007",
-    may_mute="TX-004 CNF-016 CHAN-008",
+    may="ERR-014 ERR-012 TX-007 TX-004",
+    may_mute="CNF-016 CHAN-008",
     hides=OF_TRANSACTIONS,
     about="transactions",
 )
@@ -141,6 +143,8 @@ lacks(
     about="prefetch",
 )
 lacks("channel.flow", (m.ChannelFlow,), may="CHAN-006 ERR-014", may_cut="ERR-012")
+# Without it nothing can be drained, and a client that only consumes would not miss it.
+lacks("basic.get", (m.BasicGet,), may="GET-* ERR-014", hides="*")
 
 # -- words that are not said
 
@@ -169,6 +173,69 @@ changes(
     about="frames",
 )(tuning(frame_max=1024))
 changes("tune.heartbeat-1", "a heartbeat every second is offered", about="silence")(tuning(heartbeat=1))
+
+
+# A wrong login ends the connection: CONN-007 and CONN-009 ask for no more, CONN-008 for a word where both can have one.
+@around(
+    "connection.log_in",
+    "login.refused-in-silence",
+    "who logs in wrongly hears nothing, and stays connected",
+    breaks="CONN-007",
+    may="CONN-008 CONN-009 AUTH-02*",
+    about="logins",
+)
+def refused_in_silence(earlier: Any, self: Connection, method: m.ConnectionStartOk) -> None:
+    try:
+        sasl.log_in(method.mechanism, method.response, self.broker.access, self.origin)
+    except ConnectionException:
+        self.broker.newcomers.left(self)
+    else:
+        earlier(self, method)
+
+
+# CONN-005 and CONN-016 have a client let in while others are there. Others that are there, and have not come in yet?
+@changes(
+    "login.one-after-the-other",
+    "while a client is on its way in, no other is greeted",
+    may="CONN-*",
+    about="login",
+)
+def one_after_the_other(parts: Parts) -> None:
+    hear = parts.connection.feed
+
+    def go_on(broker: Any) -> None:
+        """The first of them is heard; who is in, or gone, makes room for the next."""
+        line: dict[Connection, bytes] = memory(broker, "line", dict)
+        while line:
+            first = next(iter(line))
+            said, line[first] = line[first], b""
+            if said:
+                hear(first, said)
+            if not (first.entered or first.finished):
+                return
+            line.pop(first, None)
+
+    def join(earlier: Any, self: Connection, broker: Any) -> None:
+        earlier(self, broker)
+        memory(broker, "line", dict)[self] = b""
+
+    def feed(earlier: Any, self: Connection, data: bytes) -> None:
+        line: dict[Connection, bytes] = memory(self.broker, "line", dict)
+        if self in line:
+            line[self] += data
+            go_on(self.broker)
+        else:
+            earlier(self, data)
+
+    def lost(earlier: Any, self: Connection) -> None:
+        earlier(self)
+        memory(self.broker, "line", dict).pop(self, None)
+        go_on(self.broker)
+
+    wrap(parts, "connection.__init__", join)
+    wrap(parts, "connection.feed", feed)
+    wrap(parts, "connection.lost", lost)
+
 
 # -- segments
 

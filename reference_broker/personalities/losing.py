@@ -97,6 +97,40 @@ def forgotten(delivery: Delivery) -> None:
     fates.acked(delivery)
 
 
+# Nobody has told the rest of the broker that the channel is closed. What ends with a channel, goes on: its consumers
+# are served on a number that is closed (ERR-013) or open again, and count; its tags go on; what it held never returns.
+@changes(
+    "ends.closed-channels-live-on",
+    "channel.close is answered, and the consumers and deliveries of the channel stay as they are",
+    breaks="AUTO-001 TAG-007",
+    may="ERR-013 ERR-006 ERR-007 AUTO-* ACK-* MODE-* RQ-* TAG-* QOS-* SAC-* CPRIO-* TMO-* CAN-* TX-* QUEUE-012 "
+    "QUEUE-020 QUEUE-024 QUEUE-030 QUEUE-017 CONSUME-001 CONSUME-002 CONSUME-006 CHAN-005 DRT-* TTL-* DLX-* LEN-* DUR-* PRIO-* "
+    "CNF-* ROUTE-* GET-004 NOWAIT-005 CONTENT-*",
+    hides="AUTO-* ACK-* MODE-* RQ-* ERR-005 TMO-* QOS-*",
+    about="ends tags",
+)
+def closed_channels_live_on(parts: Parts) -> None:
+    def close(earlier: Any, self: Connection, method: m.ChannelClose) -> None:
+        memory(self, "ghosts", dict)[method.channel] = self.channels.pop(method.channel)
+        self.send(m.ChannelCloseOk(method.channel))
+
+    def reopen(earlier: Any, self: Connection, method: m.ChannelOpen) -> None:
+        earlier(self, method)
+        ghost = memory(self, "ghosts", dict).get(method.channel)
+        if ghost is not None:
+            self.channels[method.channel].last_tag = ghost.last_tag
+
+    def end(earlier: Any, self: Connection) -> None:
+        earlier(self)
+        ghosts: dict[int, Channel] = memory(self, "ghosts", dict)
+        while ghosts:
+            ghosts.popitem()[1].end()
+
+    wrap(parts, "connection.channel_closed_by_peer", close)
+    wrap(parts, "connection.open_channel", reopen)
+    wrap(parts, "connection.end_channels", end)
+
+
 # -- kept back
 
 

@@ -28,6 +28,18 @@ NAMED: Mapping[str, str] = {
     "refused.global-qos greets.with-nothing tune.heartbeat-1",
     "dripping-tap": "wire.trickles tune.heartbeat-1 greets.with-nothing poor.one-channel tune.small-frames",
     "gulper": "wire.gulps tune.frames-of-1024 greets.with-nothing",
+    # brokers of other systems and of other times, and young ones
+    "improviser": "unforeseen.exchanges unforeseen.missing-queues unforeseen.commits closes.on-the-offending-channel "
+    "settle.unknown-tags-passed-over bodies.of-one-frame answered.unbindings unbound.headers counts.nothing "
+    "refused.confirms-by-503 login.refused-in-silence login.one-after-the-other cut.exchange.bind requeue.at-tail",
+    "veteran": "prefetch.one-window settle.unknown-tags-passed-over mode.discard-requeues immediate.honoured "
+    "routes.unroutable-refused hard.missing-queues hard.company hard.locks overlooked.flags unforeseen.commits-503 "
+    "cut.exchange.bind arguments.refused-by-a-foreign-code",
+    "facade": "answered.transactions answered.purges counts.nothing answered.nowait astray.unknown-exchanges "
+    "overlooked.mandatory overlooked.flags overlooked.conditions hard.locks greets.with-nothing tune.heartbeat-1",
+    "sketch": "cut.basic.get cut.basic.nack cut.confirm.select cut.tx.select muted.exchange.bind cut.basic.recover "
+    "tune.frames-of-1024 greets.with-nothing",
+    "undead": "ends.closed-channels-live-on settle.zero-settles-nothing astray.default-exchange answered.nowait",
     # brokers that forget
     "sieve": "losing.each-20th-message redelivered.always queues.never-deleted-by-themselves",
     "colander": "losing.each-5th-message confirms.each-3-doubled tags.counter-survives-reopen",

@@ -7,7 +7,7 @@ offered. basic.recover is no extension, and a rule asks for its answer.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import codec
 from codec import methods as m
@@ -27,9 +27,15 @@ OF_TRANSACTIONS = "TX-* CNF-016 CNF-024 AUTO-006 QOS-026"
 OF_CONFIRMS = "CNF-* TAG-010"
 
 
+class Unheard(int):
+    """A reply code that no text of 0-9-1 has."""
+
+    text = "INVALID_ARGUMENT"
+
+
 def error(code: int, text: str, hard: bool) -> AmqpException:
     kind = ConnectionException if hard else ChannelException
-    return kind(ReplyCode(code), text)
+    return kind(ReplyCode(code) if code in set(ReplyCode) else cast("ReplyCode", Unheard(code)), text)
 
 
 # -- arguments of queues
@@ -49,6 +55,7 @@ for _code, _hard, _name in (
     (540, False, "as-not-implemented"),
     (540, True, "hard"),
     (503, True, "as-invalid"),
+    (542, True, "by-a-foreign-code"),
 ):
     changes(
         f"arguments.refused-{_name}",
@@ -75,11 +82,11 @@ def announcing(parts: Parts, **capabilities: bool | None) -> None:
     wrap(parts, "connection.send", send)
 
 
-def refuse(hard: bool, *methods: type[codec.Method], withdrawn: str = "") -> Callable[[Parts], None]:
-    """These methods are answered with 540, and the capability is not announced any more."""
+def refuse(hard: bool, *methods: type[codec.Method], withdrawn: str = "", code: int = 540) -> Callable[[Parts], None]:
+    """These methods are answered with this code, and the capability is not announced any more."""
 
     def refused(earlier: Handler, channel: Channel, method: codec.Method) -> None:
-        raise error(540, "method not implemented", hard)
+        raise error(code, "method not implemented", hard)
 
     def apply(parts: Parts) -> None:
         for method in methods:
@@ -149,6 +156,13 @@ changes(
     hides=f"{OF_CONFIRMS} RQ-011",
     about="confirms",
 )(refuse(True, m.ConfirmSelect))
+changes(
+    "refused.confirms-by-503",
+    "publisher confirms are announced, and answered with connection.close 503",
+    may="CNF-001 CNF-002 CNF-003 CNF-022 CNF-016",
+    hides=f"{OF_CONFIRMS} RQ-011",
+    about="confirms",
+)(refuse(True, m.ConfirmSelect, code=503))
 
 
 # QOS-009 says what is read out of a denied global, and that to refuse it openly would be better: either word.

@@ -77,6 +77,10 @@ DECLARATIONS: Mapping[str, str] = MappingProxyType(
 )
 FEATURES: Mapping[str, str] = MappingProxyType({**MANDATORY, **DECLARATIONS, **OPTIONAL})
 
+MEANS: Mapping[str, frozenset[str]] = MappingProxyType({"confirm.select": frozenset({"CNF", "TAG"})})
+"""Features by which many rules make sure of something, with the families whose rules are about them. Where such a
+feature is there and does not work, only these try it; the others are seen as far as they can be seen without."""
+
 
 CAPABILITIES: Mapping[str, str] = MappingProxyType(
     {

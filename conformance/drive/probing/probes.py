@@ -198,7 +198,8 @@ class Inquiry:
             yield self._ask(feature, (queue, asked), f"{asked.NAME}-ok")
 
     def _nack(self) -> Iterator[Answer]:
-        """A refusal has no answer: only that the channel goes on shows that it was taken."""
+        """A refusal has no answer: only that the channel goes on shows that it was taken. Who announces nothing of it
+        may have passed over it; then what it is to return does not come back."""
         queue = self._name()
         steps: tuple[Item, ...] = (
             self._declare(queue),
@@ -207,7 +208,19 @@ class Inquiry:
             m.BasicNack(1, 1, False, False),
             m.QueueDelete(1, 0, queue),
         )
-        yield self._ask("basic.nack", steps, "queue.delete-ok")
+        answer = self._ask("basic.nack", steps, "queue.delete-ok")
+        if answer.state == OFFERED and "basic.nack" not in self._capabilities:
+            queue = self._name()
+            returned: tuple[Item, ...] = (
+                self._declare(queue),
+                (m.BasicPublish(1, 0, "", queue), b"probe", {}),
+                m.BasicGet(1, 0, queue, False),
+                m.BasicNack(1, 1, False, True),
+                m.BasicConsume(1, queue=queue, consumer_tag="probe", no_ack=True),
+            )
+            if self._ask("basic.nack", returned, "basic.deliver").state == SILENT:
+                answer = Answer("basic.nack", REFUSED, "it is passed over")
+        yield answer
 
     def _cancel(self) -> Iterator[Answer]:
         queue = self._name()
