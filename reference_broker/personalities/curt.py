@@ -175,6 +175,10 @@ changes(
 changes("tune.heartbeat-1", "a heartbeat every second is offered", about="silence")(tuning(heartbeat=1))
 
 
+FORGOTTEN = "forgotten"
+FORGOTTEN_HERE = f"trait_{FORGOTTEN}"
+
+
 # A wrong login ends the connection: CONN-007 and CONN-009 ask for no more, CONN-008 for a word where both can have one.
 @around(
     "connection.log_in",
@@ -189,6 +193,7 @@ def refused_in_silence(earlier: Any, self: Connection, method: m.ConnectionStart
         sasl.log_in(method.mechanism, method.response, self.broker.access, self.origin)
     except ConnectionException:
         self.broker.newcomers.left(self)
+        memory(self, FORGOTTEN, list)
     else:
         earlier(self, method)
 
@@ -211,7 +216,7 @@ def one_after_the_other(parts: Parts) -> None:
             said, line[first] = line[first], b""
             if said:
                 hear(first, said)
-            if not (first.entered or first.finished):
+            if not (first.entered or first.finished or FORGOTTEN_HERE in vars(first)):
                 return
             line.pop(first, None)
 

@@ -6,6 +6,7 @@ judges, knows no rule text, and claims only what the history proves.
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Iterable, Iterator
 
@@ -133,7 +134,11 @@ class Model:
                 connection.error.done = connection.error.done or event.method
                 return ()  # that the broker lets this mistake pass is a fault of its own
             allowed = "methods of the connection on channel 0, and others on channels of their own"
-            return (self.unlawful(event, allowed, f"{event.method} on channel {event.channel}"),)
+            unlawful = self.unlawful(event, allowed, f"{event.method} on channel {event.channel}")
+            if event.method != "connection.close":
+                return (unlawful,)
+            handshaking.received(connection, event)
+            return itertools.chain((unlawful,), self._kicked(connection, event))
         if event.channel:
             handshaking.received(connection, event)
             if event.method == "channel.close":
@@ -141,8 +146,7 @@ class Model:
             return receiving.receive(self, connection, event) if not connection.ended else ()
         handshaking.received(connection, event)
         if event.method == "connection.close":
-            connection.kicked = event.seq
-            return closing.close_connection(self, connection, event)
+            return self._kicked(connection, event)
         if event.method == "connection.close-ok":
             return self._closed(connection, event)
         if event.method == "connection.start":
@@ -155,6 +159,11 @@ class Model:
         elif event.method == "connection.update-secret-ok":
             connection.renewed = event.seq
         return ()
+
+    def _kicked(self, connection: Connection, event: Event) -> Iterable[Fact]:
+        """The broker closes the connection; on which channel it says so, changes nothing of that."""
+        connection.kicked = event.seq
+        return closing.close_connection(self, connection, event)
 
     def _closed(self, connection: Connection, event: Event) -> Iterator[Fact]:
         """Close-ok for the connection: all its channels were handled to their end."""

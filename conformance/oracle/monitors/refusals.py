@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from conformance.catalogue.rules import CATALOGUE
 from conformance.history.events import METHOD, Event
 from conformance.oracle.model.connections.closing import NOT_FOUND, ids_of
 from conformance.oracle.model.facts import Answered, ClosedUnasked, ConnectionFailed, Faulted, Overlooked, Unanswered
@@ -112,7 +113,8 @@ def never_closed(fact: Unanswered, notes: Notes) -> None:
 @judges(ConnectionFailed, *OF_A_CHANNEL, "ERR-004")
 def connection_lost_over_a_mistake(fact: ConnectionFailed, notes: Notes) -> None:
     """connection.close names what should have cost its channel only. By 540 it would say: not offered. Where no text
-    names a code, it may be one that costs the connection."""
+    names a code, it may be one that costs the connection. Who has not got what the mistake is about, or breaks down
+    over it whenever it is asked, says nothing of its errors of channels."""
     event = fact.event
     if fact.error is not None or int(event.args.get("reply_code", 0)) == NOT_IMPLEMENTED:
         return
@@ -129,7 +131,8 @@ def connection_lost_over_a_mistake(fact: ConnectionFailed, notes: Notes) -> None
         if event.args.get("reply_code") in over[0].instead:
             notes.exercise(over[0].rule)
             return
-        for rule in (over[0].rule, "ERR-004"):
+        missing = {*notes.profile.refused, *notes.profile.shunned}
+        for rule in (over[0].rule, *(() if missing.intersection(CATALOGUE[over[0].rule].needs) else ("ERR-004",))):
             notes.find(
                 rule,
                 event,
