@@ -82,7 +82,7 @@ changes(
     "hard.missing-queues",
     "to get from a missing queue brings connection.close 404",
     breaks="GET-001",
-    may="GET-002 QUEUE-015 CHAN-007",
+    may="GET-002 QUEUE-015 CHAN-007 DRT-011",
     about="gets",
 )(otherwise(m.BasicGet, code=404, hard=True, only=ReplyCode.NOT_FOUND))
 changes(

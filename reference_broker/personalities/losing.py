@@ -104,8 +104,8 @@ def forgotten(delivery: Delivery) -> None:
     "channel.close is answered, and the consumers and deliveries of the channel stay as they are",
     breaks="AUTO-001 TAG-007",
     may="ERR-013 ERR-006 ERR-007 AUTO-* ACK-* MODE-* RQ-* TAG-* QOS-* SAC-* CPRIO-* TMO-* CAN-* TX-* QUEUE-012 "
-    "QUEUE-020 QUEUE-024 QUEUE-030 QUEUE-017 CONSUME-001 CONSUME-002 CONSUME-006 CHAN-005 DRT-* TTL-* DLX-* LEN-* DUR-* "
-    "PRIO-* CNF-* ROUTE-* GET-004 NOWAIT-005 CONTENT-*",
+    "QUEUE-020 QUEUE-024 QUEUE-030 QUEUE-017 CONSUME-001 CONSUME-002 CONSUME-006 CHAN-005 DRT-* TTL-* DLX-* LEN-* "
+    "DUR-* PRIO-* CNF-* ROUTE-* GET-004 NOWAIT-005 CONTENT-*",
     hides="AUTO-* ACK-* MODE-* RQ-* ERR-005 TMO-* QOS-*",
     about="ends tags",
 )

@@ -170,6 +170,9 @@ def _gone(queue: Queue, connections: Collection[Connection]) -> int:
 
 
 def _kept(copy: Copy) -> bool:
-    """Does it belong to a failed channel of which the client has not yet confirmed the end?"""
+    """Does it belong to a failed channel that the broker has not closed yet, or the end of which the client has not yet
+    confirmed?"""
     holder = copy.holder
-    return copy.entry == RELEASED and holder is not None and holder.channel.discarding
+    return (
+        copy.entry == RELEASED and holder is not None and (holder.channel.discarding or holder.channel.state == FAILING)
+    )
