@@ -267,7 +267,7 @@ def back_by_close_ok(fact: Delivered, notes: Notes) -> None:
 
 @judges(FoundEmpty, "AUTO-011")
 def late_after_close_ok(fact: FoundEmpty, notes: Notes) -> None:
-    """It finds nothing, although something must come back."""
+    """It finds nothing, although something must come back: if it ever does."""
     queue = fact.queue
     waiting = (copy for copy in queue.returned.values() if copy.entry == RELEASED and _answered(copy, fact.since))
     late = next(waiting, None)
@@ -275,7 +275,8 @@ def late_after_close_ok(fact: FoundEmpty, notes: Notes) -> None:
         return
     notes.report("AUTO-011", f"{_kind(late)}: not back by close-ok")
     if 0 < late.proof <= fact.since:
-        notes.find(
+        notes.suspect(
+            late,
             "AUTO-011",
             fact.event,
             f"get-ok: {late.id} was back when close-ok came",

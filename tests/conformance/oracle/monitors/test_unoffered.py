@@ -34,3 +34,11 @@ def test_its_refusal_may_come_when_another_mistake_is_under_way(play) -> None:
     assert play(history, replace(DOCUMENTED, refused={"x-max-length": "406"})).broken == []
     wrong = history.replace("declare q x-max-length=7 no_wait", "purge q no_wait").replace("50 10", "50 30")
     assert play(wrong).broken == ["EXCH-002"]
+
+
+@pytest.mark.parametrize("end", ["- end c fin", "0 < kicked 503 90 20 COMMAND_INVALID"])
+def test_who_breaks_down_over_a_feature_says_nothing_of_errors_of_channels(play, end: str) -> None:
+    """ERR-004: the broker knows no transactions, and ends the connection over each of their methods."""
+    history = f"@open 1 \n 1 > commit \n {end}"
+    assert play(history, replace(DOCUMENTED, shunned={"tx.select": "connection lost"})).broken == ["TX-004"]
+    assert "ERR-004" in play(history.replace("- end c fin", "0 < kicked 406 90 20 no")).broken

@@ -57,10 +57,25 @@ BROKEN = {
     "AUTO-008": CONSUMED + "1 > cancel c1 \n 1 < cancel-ok c1 \n @drain q m1",
     "AUTO-009": CONSUMED + "@stock q m2 \n - end c aborted \n" + DUE,
     "AUTO-010": CONSUMED + "@close 1 \n @open 2 \n 2 > get q \n 2 < get-ok 1 m1 q redelivered \n @drain q m1",
-    "AUTO-011": CONSUMED + "@close 1 \n @open 2 \n 2 > get q \n 2 < get-empty",
+    "AUTO-011": CONSUMED + "@close 1 \n @open 2 \n 2 > get q \n 2 < get-empty \n @drain q m1",
     "AUTO-012": CONSUMED + "@consume 2 q c2 \n @close 1 \n - deadline replies",
     "AUTO-013": LOST + "o:1 < get-ok 1 m2 q redelivered says=3 \n o:1 > get q \no:1 < get-ok 2 m1 q redelivered says=2",
 }
+
+
+def test_what_never_comes_back_is_not_late(play) -> None:
+    """AUTO-011: a broker that settles at once what waits for its commit has nothing to return."""
+    history = CONSUMED + "1 > select \n 1 < select-ok \n 1 > ack 1 \n @barrier 1 \n @close 1 \n @open 2 \n 2 > get q \n"
+    book = play(history + "2 < get-empty \n @drain q \n" + DUE)
+    assert "AUTO-011" not in book.broken
+    assert "AUTO-006" in book.broken
+
+
+def test_nobody_waits_for_what_an_unanswered_mistake_would_return(play) -> None:
+    """AUTO-012, ERR-002: the channel was never closed, so it never gave anything to who waits."""
+    history = CONSUMED + "@consume 2 q c2 \n 1 > ack 99 \n - deadline replies \n"
+    history += "1 > cancel c1 \n 1 < cancel-ok c1 \n 2 > cancel c2 \n 2 < cancel-ok c2 \n @close 1 \n @drain q m1"
+    assert play(history).broken == ["ERR-002"]
 
 
 def test_a_loss_on_a_lost_connection_is_not_blamed_on_a_close(play) -> None:
