@@ -262,7 +262,7 @@ RECEIVED: dict[str, Maker] = {
     "get-ok": lambda c, w: m.BasicGetOk(c, w.number(0), w.has("redelivered"), w.pairs.get("exchange", ""), w.text(2)),
     "deliver": lambda c, w: m.BasicDeliver(c, w.text(0), w.number(1), w.has("redelivered"), "", w.text(3)),
     "closed": lambda c, w: _blame(m.ChannelClose, c, w),
-    "kicked": lambda c, w: _blame(m.ConnectionClose, 0, w),
+    "kicked": lambda c, w: _blame(m.ConnectionClose, c, w),
     "blocked": lambda c, w: m.ConnectionBlocked(0, w.text(0)),
     "unblocked": lambda c, w: m.ConnectionUnblocked(0),
     "bye-ok": lambda c, w: m.ConnectionCloseOk(0),

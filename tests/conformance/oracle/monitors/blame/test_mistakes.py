@@ -115,7 +115,7 @@ def test_what_comes_after_a_broken_rule_may_follow_from_it(play) -> None:
 
 
 REFUSALS = {
-    "RQ-014": "1 > recover requeue \n 1 < kicked 540 60 110 NOT_IMPLEMENTED",
+    "RQ-014": "1 > recover requeue \n 0 < kicked 540 60 110 NOT_IMPLEMENTED",
     "ACK-012": f"1 > nack 1 requeue \n 1 > nack 2 requeue \n 1 < closed 406 60 120 {UNKNOWN} 1 \n 1 > closed-ok",
 }
 

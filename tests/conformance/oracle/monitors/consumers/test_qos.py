@@ -86,9 +86,9 @@ SOUND = {
     "QOS-020": f"{TWO}1 > cancel a\n1 < cancel-ok a\n@consume 1 q b\n{sent(1, 'b', 3, 'm3', 'm4')}",
     "QOS-021": f"{limit(2, 1)}\n{TWO}".replace("2 > qos", "@open 2\n2 > qos", 1),
     "QOS-022": f"{SHARED}{limit(1, 4, 'global')}\n{sent(1, 'a', 3, 'm3', 'm4')}",
-    "QOS-023": "@open 1\n1 > qos 0 size=1\n1 < kicked 540 60 10 NOT_IMPLEMENTED",
+    "QOS-023": "@open 1\n1 > qos 0 size=1\n0 < kicked 540 60 10 NOT_IMPLEMENTED",
     "QOS-024": f"@open 1\n{limit(1, 1)}\n{limit(1, 1)}",
-    "QOS-025": f"{QUORUM}{limit(1, 1, 'global')}\n1 > consume q a\n1 < kicked 540 60 20 NOT_IMPLEMENTED",
+    "QOS-025": f"{QUORUM}{limit(1, 1, 'global')}\n1 > consume q a\n0 < kicked 540 60 20 NOT_IMPLEMENTED",
     "QOS-026": f"{STOCK}1 > select\n1 < select-ok\n{limit(1, 1)}\n@consume 1 q a\n{sent(1, 'a', 1, 'm1')}\n1 > ack 1\n"
     f"1 > commit\n1 < commit-ok\n{sent(1, 'a', 2, 'm2')}",
     "QOS-027": f"{TWO}@consume 2 q b\n{sent(2, 'b', 1, 'm3')}",
@@ -239,7 +239,7 @@ def test_a_size_that_is_accepted_is_obeyed(play) -> None:
 
 def test_a_limit_without_a_size_on_a_closed_channel_is_refused_for_the_channel(play) -> None:
     """QOS-023 has nothing to say of that 504: no size was asked for."""
-    book = play("@open 1\n@close 1\n1 > qos 5\n1 < kicked 504 60 10 CHANNEL_ERROR - expected 'channel.open'")
+    book = play("@open 1\n@close 1\n1 > qos 5\n0 < kicked 504 60 10 CHANNEL_ERROR - expected 'channel.open'")
     assert book.broken == []
     assert book.exercised["ERR-010"] == 1
 

@@ -358,3 +358,10 @@ def test_something_of_the_former_life_is_under_way(play) -> None:
     odd = BAD + REFUSED + "1 > closed-ok \n @open 1 \n 1 > declare r x-odd=1 \n 0 < kicked 501 50 10 FRAME_ERROR"
     assert play(odd).broken == [], "it may not understand an argument"
     assert "ERR-007" not in play("@queue q \n @open 1 \n 1 > get q \n 0 < kicked 505 60 70 UNEXPECTED_FRAME").broken
+
+
+def test_a_close_of_the_connection_counts_on_whatever_channel_it_comes(play) -> None:
+    """ERR-013: that is all that is wrong with it; whether there had to be one, and by which code, is judged as ever."""
+    for number in (1, 3):
+        assert play(f"@open 1 \n 3 > get q \n {number} < kicked 504 60 70 CHANNEL_ERROR").broken == ["ERR-013"]
+    assert set(play("@open 1 \n 3 > get q \n 3 < kicked 541 60 70 no").broken) == {"ERR-010", "ERR-013"}

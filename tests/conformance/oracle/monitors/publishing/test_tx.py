@@ -86,7 +86,7 @@ BROKEN = [
     ("TX-017", GONE + "1 < closed 406 90 20 PRECONDITION_FAILED - partial tx completion"),
     ("TX-017", GONE + "1 < closed 404 90 20 NOT_FOUND - no queue 'r'"),
     ("TX-004", "@open 1 \n 1 > rollback \n - deadline replies"),
-    ("TX-004", "@open 1 \n 1 > commit \n 1 < kicked 406 90 20 channel is not transactional"),
+    ("TX-004", "@open 1 \n 1 > commit \n 0 < kicked 406 90 20 channel is not transactional"),
 ]
 LAWFUL = {
     "a commit that has no answer may have settled nothing, for all that was accepted before": BEGUN
