@@ -10,6 +10,7 @@ from reference_broker.core.channels.channel import Channel, Fate, discarded
 from reference_broker.core.channels.prefetch import Consumer
 from reference_broker.core.channels.transaction import Transaction
 from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.errors import not_found
 from reference_broker.core.parts import Parts
 from reference_broker.core.queues.deadletter import earlier_deaths
 from reference_broker.core.queues.message import PERSISTENT, Entry, Message
@@ -96,6 +97,25 @@ def nowhere_and_not_mandatory(parts: Parts) -> None:
         message = Message(method.exchange, method.routing_key, header, body)
         if not list(channel.vhost.route(method.exchange, message)):
             confirms.wait(confirms.published)
+
+    parts.publish = publish
+
+
+@changes(
+    "paths.nowhere-costs-the-channel",
+    "a publish by the default exchange to a missing queue closes the channel with 404",
+    "CNF-008",
+    "CNF-009",
+    "RETURN-001",
+)
+def nowhere_costs_the_channel(parts: Parts) -> None:
+    below = parts.publish
+
+    def publish(channel: Channel, method: m.BasicPublish, header: Any, body: bytes) -> None:
+        message = Message(method.exchange, method.routing_key, header, body)
+        if not method.exchange and not list(channel.vhost.route("", message)):
+            raise not_found("queue", method.routing_key)
+        below(channel, method, header, body)
 
     parts.publish = publish
 

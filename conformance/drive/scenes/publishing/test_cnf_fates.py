@@ -80,7 +80,8 @@ def test_what_goes_nowhere_is_confirmed(stage: Stage) -> None:
 def test_what_is_returned_is_confirmed_after_it(stage: Stage) -> None:
     """Mandatory publishes that go nowhere: alone, behind others that go somewhere, empty, and of several frames. And on
     by a binding, or by an alternate, to an exchange that leads nowhere either, or that is not there; or by one of which
-    another connection has deleted both queues. Many others follow, one by one."""
+    another connection has deleted both queues. Many others follow, one by one; then one by the name of a queue that is
+    gone."""
     queue, empty = stage.queue(), stage.exchange()
     channel, other = confirming(stage), elsewhere(stage)
     former = stage.exchange(*(gone := [stage.queue(), stage.queue()]))
@@ -104,6 +105,8 @@ def test_what_is_returned_is_confirmed_after_it(stage: Stage) -> None:
     for _ in range(FOLLOWING):
         channel.publish(queue)
         stage.confirmed(channel)
+    channel.publish(gone[0], mandatory=True)
+    stage.quiesce()
 
 
 @rule("CNF-010")

@@ -93,6 +93,8 @@ def _reach(queues: Sequence[Queue], channel: ChannelLife, publication: Publicati
 
 
 def _may_miss(model: Model, channel: ChannelLife, name: str) -> bool:
+    if not name:
+        return False
     exchange = model.topology.exchange(channel.connection.vhost, name)
     return exchange is None or not exchange.there_for(channel)
 

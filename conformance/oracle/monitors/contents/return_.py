@@ -7,13 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from conformance.oracle.model.connections.channels import ChannelLife
-from conformance.oracle.model.facts import ChannelClosed, Returned
+from conformance.oracle.model.connections.closing import NOT_FOUND, PUBLISH, ids_of
+from conformance.oracle.model.facts import ChannelClosed, ClosedUnasked, Returned
 from conformance.oracle.model.records import Publication
+from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import judges
 from conformance.oracle.monitors.topology import route
 
 PLAIN, ONCE, OWN, ORDER = "RETURN-001", "RETURN-002", "RETURN-003", "RETURN-004"
+DROPPED, CONFIRMED = "CNF-008", "CNF-009"
 
 
 @dataclass(slots=True)
@@ -84,6 +87,34 @@ def never_came_back(fact: ChannelClosed, notes: Notes) -> None:
             return
     if any(one.returned for group in channel.recent.values() for one in group):
         notes.exercise(ONCE)
+
+
+@judges(ClosedUnasked, PLAIN, DROPPED, CONFIRMED)
+def not_found(fact: ClosedUnasked, notes: Notes) -> None:
+    """The channel is closed with 404 over a publish, and the exchange of each that may be meant was there: it is a
+    missing queue that is no mistake. Where others are under way that reach one, nobody knows which is meant. That a
+    publish may be dropped in silence no rule says where it is neither mandatory nor to be confirmed."""
+    channel, event = fact.channel, fact.event
+    recent = [one for group in channel.recent.values() for one in group]
+    meant = [one for one in recent if one.seq > channel.handled and not (one.returned or one.resolved)]
+    unclear = channel.adopted or channel.indeterminate or channel.transactional or channel.may_have_missed
+    if ids_of(event) != PUBLISH or event.args.get("reply_code") != NOT_FOUND or fact.suspect is not None or unclear:
+        return
+    rules = {_of_astray(one) for one in meant}
+    if len(rules) == 1 and "" not in rules:
+        last = max(meant, key=lambda one: one.seq)
+        allowed = f"{last} is {'returned' if last.mandatory else 'dropped, and confirmed'}; the channel stays open"
+        notes.find(rules.pop(), event, allowed, closing(event.args), last.seq)
+
+
+def _of_astray(one: Publication) -> str:
+    """The rule that says what becomes of it, if it reaches no queue; else none. Of the default exchange, which is always
+    there, the broker says by 404 that there is no queue of that name."""
+    if one.routed or (one.routed is None and one.exchange) or one.immediate:
+        return ""
+    if one.mandatory:
+        return CONFIRMED if one.number else PLAIN
+    return DROPPED if one.number else ""
 
 
 def _others(channel: ChannelLife) -> list[ChannelLife]:

@@ -26,6 +26,9 @@ SOUND = {
 }
 BROKEN = [
     ("RETURN-001", ONE + "@barrier 1 \n @close 1"),
+    ("RETURN-001", "@open 1 \n 1 > publish nowhere m1 mandatory \n 1 < closed 404 60 40 no queue"),
+    ("CNF-009", "@confirming 1 \n 1 > publish nowhere m1 mandatory \n 1 < closed 404 60 40 no queue"),
+    ("CNF-008", "@confirming 1 \n 1 > publish nowhere m1 \n 1 < closed 404 60 40 no queue"),
     ("RETURN-002", ONE + BACK + BACK),
     ("RETURN-003", EACH + BACK + "1 < return any m2 exchange=x"),
     ("RETURN-004", TWO + "1 < return any m2 exchange=x \n" + BACK),
@@ -37,6 +40,10 @@ BROKEN = [
     ("RETURN-006", BEGUN + WORDY + '1 < return any m2 exchange=x with={"app_id":"a"}'),
 ]
 LAWFUL = {
+    "the exchange may be missing": "@confirming 1 \n 1 > publish any m1 exchange=x \n 1 < closed 404 60 40 no exchange",
+    "another publish may be meant, of which no rule says what becomes of it": "@queue q \n @confirming 1 \n"
+    "1 > publish q m1 \n 1 > publish nowhere m2 \n 1 < closed 404 60 40 no",
+    "it is no question of routes": "@open 1 \n 1 > publish nowhere m1 mandatory \n 1 < closed 406 60 40 expiration",
     "a queue is bound meanwhile": "@queue q \n" + ONE + "90 > bind q x \n 1 > publish any m2 exchange=x mandatory \n"
     "90 < bind-ok \n" + BACK + "@close 1",
     "in a transaction, in their order": COMMITTED + BACK + "1 < return any m2 exchange=x \n 1 < commit-ok \n @close 1",
