@@ -108,8 +108,8 @@ def not_found(fact: ClosedUnasked, notes: Notes) -> None:
 
 
 def _of_astray(one: Publication) -> str:
-    """The rule that says what becomes of it, if it reaches no queue; else none. Of the default exchange, which is always
-    there, the broker says by 404 that there is no queue of that name."""
+    """The rule that says what becomes of it, if it reaches no queue; else none. Where it went by the default exchange,
+    which is always there, the broker says by 404 that there is no queue of that name."""
     if one.routed or (one.routed is None and one.exchange) or one.immediate:
         return ""
     if one.mandatory:
