@@ -149,6 +149,18 @@ lacks("basic.get", (m.BasicGet,), may="GET-* ERR-014", hides="*")
 # -- words that are not said
 
 
+# ERR-014 takes the end of the connection for an answer; CONN-021 asks for close-ok where closes cross.
+@around(
+    "connection.closed_by_peer",
+    "cut.connection-close",
+    "the connection ends at the client's connection.close, without close-ok",
+    may="ERR-014 ERR-013 CONN-020 CONN-021",
+    about="method:connection.close",
+)
+def connection_close(earlier: Any, self: Connection, method: m.ConnectionClose) -> None:
+    cut(self)
+
+
 @around(
     "connection.send",
     "greets.with-nothing",
