@@ -341,6 +341,31 @@ def test_a_method_that_nobody_ever_answers_is_no_harm_of_a_mistake(play: Play) -
     assert [(one.rule, one.unless) for one in alone] == [("ERR-014", ())]
 
 
+LEFT_ALONE = """
+    @queue q
+    @stock q m1
+    @consume 1 q c1
+    1 < deliver c1 1 m1 q
+    1 > cancel c1
+    1 < cancel-ok c1
+    1 > {}
+    @barrier 1
+    @close 1
+    @consume 2 q c2
+    2 < deliver c2 1 m1 q redelivered
+"""
+
+
+@pytest.mark.parametrize(("settlement", "rule"), [("ack 0 multiple", "ACK-006"), ("ack 1", "MODE-004")])
+def test_what_a_settlement_has_left_alone_is_so_for_the_deliveries_of_the_cancelled_too(
+    play: Play, settlement: str, rule: str
+) -> None:
+    """ACK-016: a broker to which tag 0 with multiple means nothing has no trouble with cancelled consumers."""
+    (finding,) = play(LEFT_ALONE.format(settlement)).judge.judgement.findings
+    assert finding.rule == "ACK-016"
+    assert rule in finding.unless
+
+
 LONG_QUEUE = "@queue q \n @stock q " + " ".join(f"m{number}" for number in range(300)) + " \n"
 ASKED = {
     "purge q": ("@queue q \n @open 1", ("ERR-014", ())),
