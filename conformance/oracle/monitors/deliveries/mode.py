@@ -49,7 +49,7 @@ def settled_stays_away(fact: Delivered, notes: Notes) -> None:
     held = copy.holder
     how = f"settled by {held.settlement}" if held.settlement else "delivered with automatic acknowledgement"
     at = held.settlement.seq if held.settlement else 0
-    plain = fate.settling(held.settlement) or ("MODE-005",)
+    plain = fate.settling(held.settlement) if held.settlement and held.settlement.multiple else (_of_single(held),)
     for rule in fate.of_settled(held):
         notes.find(
             rule,
@@ -61,6 +61,10 @@ def settled_stays_away(fact: Delivered, notes: Notes) -> None:
             held.channel.closed_with,
             unless=(*(plain if rule in AFTER_AN_END else ()), *_by_several_ways(fact), *_by_restart(copy)),
         )
+
+
+def _of_single(held: Delivery) -> str:
+    return "MODE-004" if held.settlement and held.settlement.method == "basic.ack" else "MODE-005"
 
 
 def _by_restart(copy: Copy) -> tuple[str, ...]:
