@@ -17,6 +17,7 @@ from tools.personalities.truth import compare
 
 SHORT = (
     "redelivered.always+cancel.notifies-everybody+tune.small-frames",
+    pytest.param("guillotine", marks=pytest.mark.long),
     pytest.param(
         "immediate.honoured+refused.basic.recover-by-connection+routes.unroutable-refused", marks=pytest.mark.long
     ),
@@ -31,6 +32,12 @@ def test_a_stranger_is_examined_to_the_end_and_judged_rightly(name: str, tmp_pat
     assert run.how == "judged", run.last_words
     assert seen.wrong == ()
     assert seen.found
+
+
+def test_who_cannot_be_drained_is_given_up_and_told_why(tmp_path: Path) -> None:
+    """A broker without basic.get, as young ones are."""
+    run = personalities.play(personality("sketch"), personalities.CampaignOptions(bound=60, kept=tmp_path))
+    assert (run.how, run.exit, run.said) == ("judged", 3, {})
 
 
 def test_what_is_played_is_kept_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
