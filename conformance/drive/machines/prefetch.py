@@ -108,7 +108,7 @@ class ConsumeWithin:
         channel = world.channel(self.channel)
         if world.consumers(channel) < CONSUMERS:
             cast(LimitedWorld, world).limit(channel, self.limit)
-            channel.consume(world.queue(self.queue), self.no_ack)
+            channel.consume(world.queue(self.queue), self.no_ack, no_wait=world.shape.quiet)
 
 
 _channel = st.sampled_from((0, 0, 0, 1, 2))

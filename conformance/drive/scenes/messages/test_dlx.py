@@ -66,7 +66,7 @@ def sent(stage: Stage, queue: str, count: int = 1, **properties: object) -> Chan
 def test_rejected(stage: Stage) -> None:
     """By reject and by nack; the other message of the queue stays. And where it came as a dead letter, or its publisher
     has given it a header that is called like the record of deaths. And in a transaction that is committed. Bodies of
-    several frames are given up, too; and several messages at once."""
+    several frames are given up, too, and none at all; and several messages at once."""
     grave = stage.queue()
     queue, holder = stage.queue(to(grave)), stage.channel()
     sent(stage, queue, 3)
@@ -87,7 +87,7 @@ def test_rejected(stage: Stage) -> None:
     if stage.offers("basic.nack"):
         _together(stage, stage.queue(to(grave)), stage.queue(to(last)))
     wait(stage, ARRIVED)
-    look(stage, grave, gets=9 + MANY)
+    look(stage, grave, gets=10 + MANY)
     look(stage, last, gets=4)
 
 
@@ -104,7 +104,7 @@ def _together(stage: Stage, queue: str, other: str) -> None:
 
 def _large(stage: Stage, queue: str) -> None:
     channel, holder = confirming(stage), stage.channel()
-    for body in (bytes(5000), large(channel)):
+    for body in (bytes(5000), large(channel), b""):
         channel.publish(queue, body=body)
         stage.confirmed(channel)
         reject(stage, holder, queue)
@@ -125,8 +125,8 @@ def _committed(stage: Stage, queue: str) -> None:
 @pytest.mark.parametrize("full", [False, True])
 def test_expired(stage: Stage, full: bool) -> None:
     """By its own time, and by that of the queue; several at once, and one after the other has gone. One of each has
-    properties of all kinds. And behind one that lived on until it was taken; and one that is given back too late.
-    Or a consumer has no room."""
+    properties of all kinds. And behind one that lived on until it was taken; and one that is given back too late. Some
+    have no time at all, or wait in a queue with priorities. Or a consumer has no room."""
     if not expires(stage):
         return
     if full:
@@ -137,6 +137,8 @@ def test_expired(stage: Stage, full: bool) -> None:
     again = stage.queue(to(graves[0])), stage.queue(to(graves[1], x_message_ttl=SHORT))
     own, shared = stage.queue(to(graves[0])), stage.queue(to(graves[1], x_message_ttl=SHORT))
     mixed, taker = stage.queue(to(graves[2])), stage.channel()
+    if stage.queue_type == "classic":
+        _ranked(stage, graves[2])
     kinds: Sequence[tuple[int, dict[str, Any]]] = ((2, {}), (1, ODD))
     for count, properties in kinds:
         sent(stage, own, count, **properties, expiration=str(SHORT))
@@ -152,6 +154,13 @@ def test_expired(stage: Stage, full: bool) -> None:
         sent(stage, again[1])
         wait(stage, ARRIVED + 4 * SHORT / 1000)
     look(stage, *graves, gets=6)
+
+
+def _ranked(stage: Stage, grave: str) -> None:
+    """All of one priority. One that nobody waits for has no time at all."""
+    sent(stage, stage.queue(to(grave)), expiration="0")
+    if stage.offers("x-max-priority"):
+        sent(stage, stage.queue(to(grave, x_max_priority=3)), 2, expiration=str(SHORT), priority=1)
 
 
 def _beside_a_full_consumer(stage: Stage) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from codec import methods as m
 from codec import values
 from conformance.catalogue.rules.features import DURABLE, TRANSIENT
 from conformance.drive.around import wait
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import reopen, stocked
+from conformance.drive.scenes.props import BAD_TAG, reopen, stocked
 from conformance.drive.scenes.topology.test_exch import CLASSIC
 from conformance.drive.scenes.topology.test_queue import (
     DEAD_KEY,
@@ -129,17 +131,22 @@ def test_exclusive_or_not(stage: Stage) -> None:
 @rule("QUEUE-020", queue_types=CLASSIC)
 def test_consumers_are_counted(stage: Stage) -> None:
     """Of this connection, and of another, with more messages than consumers out with them; asked by a third after
-    each. Those of one more connection may hold one message each, and hold it; at last they leave with it."""
+    each. Those of one more connection may hold one message each, and hold it; then they leave with it, and others with
+    their channels: the last of these fails."""
     queue, asking, busy = stocked(stage, 7), elsewhere(stage), elsewhere(stage)
     if stage.offers("basic.qos"):
         busy.qos(1)
-    for channel in (busy, stage.channel(), elsewhere(stage)):
+    closing, failing = stage.channel(), elsewhere(stage)
+    for channel in (busy, closing, failing):
         for _ in range(2):
             channel.consume(queue)
             stage.quiesce()
             asking.declare(queue, passive=True)
             stage.quiesce()
-    busy.connection.close(stage.deadline)
-    wait(stage, GONE)
-    asking.declare(queue, passive=True)
-    stage.quiesce()
+    closing.close()
+    for end in (partial(busy.connection.close, stage.deadline), partial(failing.ack, BAD_TAG)):
+        end()
+        stage.quiesce()
+        wait(stage, GONE)
+        asking.declare(queue, passive=True)
+        stage.quiesce()

@@ -45,6 +45,8 @@ STARTING, LIVE, CANCELLING, GIVEN_UP, TIMED = "starting", "live", "cancelling", 
 PUBLISH = 60, 40
 BUFFERING = 32
 """This many commands a channel sends to a quorum queue before it waits for the first to be applied."""
+UNDONE = 64
+"""So many messages are remembered that a client has rolled back."""
 NEVER = 1 << 64
 """A number above all that a channel can reach."""
 
@@ -224,6 +226,8 @@ class ChannelLife:
     transactional: bool = False
     rolled_back: int = 0
     """When its client last rolled back."""
+    undone: deque[str] = field(default_factory=lambda: deque(maxlen=UNDONE))
+    """The latest messages that were published and rolled back."""
     uncommitted: list[tuple[Settlement, list[Delivery]]] = field(default_factory=list)
     unpublished: list[Publication] = field(default_factory=list)
     prefetch: int = 0

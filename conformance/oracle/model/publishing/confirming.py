@@ -136,11 +136,14 @@ def give_back(model: Model, channel: ChannelLife, event: Event) -> Facts:
 
 
 def _returned(channel: ChannelLife, event: Event) -> Publication | None:
-    """The publish that comes back: by its message, else the oldest to that address that may be returned.
+    """The publish that comes back: by its message, else the oldest to that address that may be returned. What was
+    rolled back is none of them.
 
     Of several with the same content the one that explains it best; of the best the first, as they are in order.
     """
     same = channel.recent.get(event.message or "", ())
+    if event.message and event.message in channel.undone and not same:
+        return None
     address = event.exchange or "", event.routing_key or ""
     for one in same:
         if one.mandatory and (one.exchange, one.routing_key) == address and not one.returned and not one.resolved:

@@ -113,6 +113,7 @@ def _forget(channel: ChannelLife, publication: Publication) -> None:
         alike.remove(publication)
     if not alike:
         channel.recent.pop(publication.message, None)
+        channel.undone.append(publication.message)
 
 
 def _without_select(channel: ChannelLife, event: Event) -> bool:

@@ -51,7 +51,8 @@ def declare(model: Model, name: str, event: Event, channel: ChannelLife, change:
     _inherit(model, queue, anew=present is not None)
     queue.declaration = change
     queue.durable, queue.declared_ns = event.has("durable"), event.time_ns
-    queue.volatile = queue.volatile or event.has("auto_delete") or event.has("exclusive")
+    queue.auto_delete = event.has("auto_delete")
+    queue.volatile = queue.volatile or queue.auto_delete or event.has("exclusive")
     queue.lossy = queue.lossy or queue.volatile
     if present is not None and any(present.kind != "classic" or _lingers(receiver) for receiver in present.receivers):
         taking.haunt(queue, event.seq)

@@ -98,6 +98,7 @@ class Queue:
     """A message may have come into it by a key in CC or BCC, which the model does not follow: no count is certain."""
     declaration: TopologyChange | None = None
     deletion: TopologyChange | None = None
+    auto_delete: bool = False
     volatile: bool = False
     """It may be deleted without anybody asking."""
     room: int | None = None

@@ -219,15 +219,17 @@ def _about_nothing(fact: TimedOut, consumer: Consumer, notes: Notes) -> None:
         )
 
 
-@judges(Notified, "TMO-001", "TMO-019")
+@judges(Notified, "TMO-001", "TMO-019", "QUEUE-024")
 def exempt(fact: Notified, notes: Notes) -> None:
-    """Consumers that never time out: of classic queues where queues watch, and without acknowledgement."""
+    """Consumers that never time out: of classic queues where queues watch, and without acknowledgement. An auto-delete
+    queue may have gone with another consumer."""
     consumer = fact.consumer
     if consumer is None or consumer.source.deleted or consumer.revoked or not by_queue(notes):
         return
     if consumer.source.kind == "classic" and "quorum" in notes.profile.queue_types:
+        another = consumer.source.auto_delete and consumer.source.parted + consumer.source.fallen > 0
         notes.find(
-            "TMO-001",
+            "QUEUE-024" if another else "TMO-001",
             fact.event,
             f"{consumer.tag} goes on: its queue is a classic queue, and still exists",
             f"basic.cancel for {consumer.tag}",

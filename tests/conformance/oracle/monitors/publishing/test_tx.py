@@ -69,6 +69,12 @@ BROKEN = [
     ("TX-011", BOTH + "1 < commit-ok \n @drain q m3 m1"),
     ("TX-012", MANDATORY + "1 < return any m1 exchange=x"),
     ("TX-012", MANDATORY + "1 > rollback \n 1 < return any m1 exchange=x \n 1 < rollback-ok"),
+    (
+        "TX-012",
+        MANDATORY
+        + "1 > rollback \n 1 < rollback-ok \n 1 > publish m2 any exchange=x mandatory \n 1 > commit \n"
+        + "1 < return any m1 exchange=x \n 1 < return any m2 exchange=x \n 1 < commit-ok",
+    ),
     ("TX-013", BESIDE + "@drain q m1"),
     (
         "TX-014",

@@ -63,6 +63,7 @@ BROKEN = [
     ("QUEUE-024", CLOSED + WAIT + FIND + FOUND),
     ("QUEUE-024", AUTO + FAILED + WAIT + FIND + FOUND),
     ("QUEUE-024", SECOND + NOT_FOUND),
+    ("QUEUE-024", SECOND.removesuffix(FIND) + "d:1 < cancel c2 no_wait"),
     ("QUEUE-025", HEIR + NOT_FOUND),
     ("QUEUE-031", ANEW + "90 < declare-ok q 1"),
     ("QUEUE-031", HELD + RISEN),

@@ -30,6 +30,7 @@ STOCKED, PURGED = "@queue q \n @stock q m1 \n", "90 > purge q \n 90 < purge-ok \
 OUT = "@queue q \n @stock q m1 m2 \n @hold 1 q m1 \n 90 > purge q \n 90 < purge-ok \n"
 OUT += "1 > reject 1 requeue \n @barrier 1 \n"
 CONSUMED = "@queue q \n @consume 1 q c1 \n d:1 > open \n d:1 < open-ok \n d:1 > consume q c2 \n d:1 < consume-ok c2 \n"
+ALONE, FAILED = "@queue q \n @consume 1 q c1 \n", "1 > ack 9 \n 1 < closed 406 60 80 \n 1 > closed-ok \n"
 COUNT = "@open 2 \n 2 > declare q passive \n 2 < declare-ok q 0 "
 WAITING = "@open 1 \n 1 > declare q auto_delete \n 1 < declare-ok q \n" + FIND
 SOUND = {
@@ -97,6 +98,8 @@ BROKEN = [
     ("QUEUE-020", CONSUMED + COUNT + "consumers=3"),
     ("QUEUE-020", CONSUMED + "d:0 > bye \n d:0 < bye-ok \n - wait 3 \n" + COUNT + "consumers=2"),
     ("QUEUE-020", CONSUMED + "1 > cancel c1 \n 1 < cancel-ok c1 \n - wait 3 \n" + COUNT + "consumers=2"),
+    ("QUEUE-020", ALONE + "1 > cancel c1 \n 1 < cancel-ok c1 \n - wait 3 \n" + COUNT + "consumers=1"),
+    ("QUEUE-020", ALONE + FAILED + "- wait 3 \n" + COUNT + "consumers=1"),
     ("QUEUE-021", WAITING + NOT_FOUND),
 ]
 LAWFUL = {
@@ -116,6 +119,12 @@ LAWFUL = {
     + COUNT
     + "consumers=1",
     "a consumer has only just left": CONSUMED + "d:0 > bye \n d:0 < bye-ok \n" + COUNT + "consumers=2",
+    "the last consumer has only just left": ALONE + FAILED + COUNT + "consumers=1",
+    "the next one comes while they are counted": ALONE
+    + "1 > cancel c1 \n 1 < cancel-ok c1 \n - wait 3 \n @open 2 \n 2 > declare q passive \n 1 > consume q c2 \n"
+    + "2 < declare-ok q 0 consumers=1",
+    "the last is on a connection that is lost": "@queue q \n d:1 > open \n d:1 < open-ok \n d:1 > consume q c2 \n"
+    "d:1 < consume-ok c2 \n - end d aborted \n - wait 3 \n" + COUNT + "consumers=1",
     "nobody knows when a lost client is missed": CONSUMED + "- end d aborted \n - wait 3 \n" + COUNT + "consumers=2",
     "what is on its way when a queue is purged": STOCKED + "@open 2 \n 2 > get q \n" + PURGED + "2 < get-ok 1 m1 q",
     "what a consumer may have had when its queue was purged": STOCKED
