@@ -143,14 +143,19 @@ def _deleted_twice(stage: Stage) -> None:
 
 @rule("NOWAIT-005")
 def test_consumers_without_an_answer(stage: Stage) -> None:
-    """One on a queue that holds messages, and one on a queue that gets them later."""
+    """One on a queue that holds messages, one on a queue that gets them later, and one that has a limit."""
     channel = stage.channel()
     channel.consume(stocked(stage, 2), no_wait=True)
     stage.quiesce()
     queue = stage.queue()
     channel.consume(queue, no_wait=True)
-    publisher = confirming(stage)
+    publisher, limited, bounded = confirming(stage), stage.queue(), stage.channel()
     publisher.publish(queue, 2)
+    if stage.offers("basic.qos"):
+        bounded.qos(1)
+        bounded.consume(limited, no_wait=True)
+        stage.barrier(bounded)
+    publisher.publish(limited, 3)
     stage.quiesce()
 
 

@@ -408,15 +408,18 @@ def asked(stage: Stage, *queues: str) -> None:
 
 @rule("POLICY-015", queue_types=CLASSIC)
 def test_a_policy_makes_queues_go(stage: Stage) -> None:
-    """One is used by nobody; one by a get, when some of its time has passed."""
-    unused, used = stage.queue(), stage.queue()
-    put(stage, only(unused), {EXPIRES: SHORT})
+    """One is used by nobody; one by a get, when some of its time has passed; and one by a consumer all the time."""
+    unused, used, consumed, consumer = stage.queue(), stage.queue(), stage.queue(), stage.channel()
+    consumer.consume(consumed)
+    stage.quiesce()
+    for queue in (unused, consumed):
+        put(stage, only(queue), {EXPIRES: SHORT})
     put(stage, only(used), {EXPIRES: LEASE})
     heeded(stage)
     wait(stage, 1.0)
     stage.get(stage.channel(), used)
     wait(stage, 2.3)
-    asked(stage, unused, used)
+    asked(stage, unused, used, consumed)
 
 
 @rule("POLICY-016", queue_types=CLASSIC)

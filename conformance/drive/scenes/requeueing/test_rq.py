@@ -345,12 +345,13 @@ ODD = {
     "headers": values.table({"word": "odd", "count": 3, "yes": True, "list": ["a", 1], "inner": {"key": "value"}}),
 }
 """Properties that a broker takes as they are."""
+HEADERS = 70
 
 
 @rule("RQ-016")
 def test_contents_come_as_they_were_published(stage: Stage) -> None:
     """Bodies around whole frames, of octets that differ, with properties, and by a key whose characters have several
-    octets: by get, returned, and to a consumer."""
+    octets; and one with many headers: by get, returned, and to a consumer."""
     queue = stage.queue()
     exchange = stage.exchange(queue, kind="direct", key="another key")
     publisher = stage.channel()
@@ -361,9 +362,10 @@ def test_contents_come_as_they_were_published(stage: Stage) -> None:
         publisher.publish("another key", exchange=exchange, body=body, properties=ODD)
         stage.barrier(publisher)
     stage.bind(queue, exchange, FOREIGN)
-    publisher.publish(FOREIGN, exchange=exchange)
-    stage.barrier(publisher)
-    count, channel = len(sizes) + 1, stage.channel()
+    for properties in ({}, {"headers": values.table({f"word-{number}": number for number in range(HEADERS)})}):
+        publisher.publish(FOREIGN, exchange=exchange, properties=properties)
+        stage.barrier(publisher)
+    count, channel = len(sizes) + 2, stage.channel()
     stage.fetch(channel, queue, count)
     for tag in channel.unacked:
         channel.reject(tag)

@@ -55,21 +55,67 @@ def _routed(stage: Stage, kind: str) -> None:
             stage.get(reader, queue, no_ack=True)
 
 
+def _in_a_transaction(stage: Stage) -> None:
+    queues, reader = [stage.queue() for _ in "123"], stage.channel()
+    _committed(stage, "", queues[0], CC=[queues[1]], BCC=[queues[2]])
+    for queue in queues:
+        stage.get(reader, queue, no_ack=True)
+
+
+def _by_other_ways(stage: Stage) -> None:
+    """By a binding between exchanges, by an alternate exchange, and in a transaction; and given back."""
+    queue = stage.queue()
+    last = stage.exchange(queue)
+    ways = [last]
+    if stage.offers("exchange.bind"):
+        ways.append(stage.exchange())
+        stage.bind_exchange(last, ways[-1])
+    if stage.offers(ALTERNATE):
+        ways.append(stage.exchange(kind="direct", arguments={ALTERNATE: last}))
+    properties = {"headers": values.table({"CC": [NOBODY], "BCC": [NOBODY]})}
+    channel, reader = confirming(stage), stage.channel()
+    for way in ways:
+        channel.publish(NOBODY, exchange=way, properties=properties)
+    stage.confirmed(channel)
+    _committed(stage, last, NOBODY, CC=[NOBODY], BCC=[NOBODY])
+    for _ in range(len(ways) + 1):
+        stage.get(reader, queue)
+    for tag in reader.unacked:
+        reader.reject(tag)
+    stage.barrier(reader)
+    for _ in range(len(ways) + 1):
+        stage.get(reader, queue, no_ack=True)
+
+
+def _committed(stage: Stage, exchange: str, key: str, **headers: Sequence[str]) -> None:
+    """A message that one commit publishes, where that is offered."""
+    if stage.offers("tx.select"):
+        channel = stage.channel()
+        channel.tx_select()
+        stage.quiesce()
+        channel.publish(key, exchange=exchange, properties={"headers": values.table(headers)})
+        channel.tx_commit()
+        stage.quiesce()
+
+
 @rule("ROUTE-018")
 @pytest.mark.parametrize("by", ["name", "direct", "topic", "fanout"])
 def test_more_keys_in_headers(stage: Stage, by: str) -> None:
     """One queue by CC, one by BCC, one by both, and one by the routing key as well; and with a routing key that leads
-    nowhere. Once CC names nobody many times before. None of it comes back."""
+    nowhere. Once CC names nobody many times before, and once it is a transaction that publishes. None of it comes
+    back."""
     if by == "name":
         _mailed(stage, CC=["cc"], BCC=["bcc"])
         _mailed(stage, CC=["cc", "bcc"], BCC=["bcc"])
         _mailed(stage, CC=["to", "cc"], BCC=["to"])
         _mailed(stage, CC=[*[NOBODY] * MANY, "cc"], BCC=["bcc"])
+        _in_a_transaction(stage)
     else:
         _routed(stage, by)
 
 
 @rule("ROUTE-019")
 def test_who_gets_a_blind_copy(stage: Stage) -> None:
-    """All who get the message look at its headers."""
+    """All who get the message look at its headers, whichever way it comes."""
     _mailed(stage, CC=["cc"], BCC=["bcc", "to"])
+    _by_other_ways(stage)

@@ -35,4 +35,5 @@ def widen(queue: Queue, keys: frozenset[str]) -> None:
     """These may be set for it."""
     if keys:
         queue.forget()
+        queue.leased = queue.leased or "expires" in keys
         queue.room = ENDLESS if "overflow" in keys else None

@@ -99,6 +99,8 @@ class Queue:
     declaration: TopologyChange | None = None
     deletion: TopologyChange | None = None
     auto_delete: bool = False
+    leased: bool = False
+    """A policy may let it expire."""
     volatile: bool = False
     """It may be deleted without anybody asking."""
     room: int | None = None

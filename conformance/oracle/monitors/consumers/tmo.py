@@ -13,6 +13,7 @@ from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.consumers.clocks import MS, TOLERANCE, Timer
 from conformance.oracle.model.consumers.timeouts import present
 from conformance.oracle.model.facts import ClosedUnasked, ConnectionFailed, Notified, TimedOut, TimeoutOverdue
+from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.model.records import Delivery
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes
@@ -25,6 +26,8 @@ BANDS = (
     (SECOND, "within 1 s"),
     (65 * SECOND, "within a minute"),
 )
+WITH_THE_LAST, UNUSED = "QUEUE-024", "POLICY-015"
+"""By these rules a queue goes, and its consumers are notified."""
 
 
 def by_queue(notes: Notes) -> bool:
@@ -219,17 +222,15 @@ def _about_nothing(fact: TimedOut, consumer: Consumer, notes: Notes) -> None:
         )
 
 
-@judges(Notified, "TMO-001", "TMO-019", "QUEUE-024")
+@judges(Notified, "TMO-001", "TMO-019", WITH_THE_LAST, UNUSED)
 def exempt(fact: Notified, notes: Notes) -> None:
-    """Consumers that never time out: of classic queues where queues watch, and without acknowledgement. An auto-delete
-    queue may have gone with another consumer."""
+    """Consumers that never time out: of classic queues where queues watch, and without acknowledgement."""
     consumer = fact.consumer
     if consumer is None or consumer.source.deleted or consumer.revoked or not by_queue(notes):
         return
     if consumer.source.kind == "classic" and "quorum" in notes.profile.queue_types:
-        another = consumer.source.auto_delete and consumer.source.parted + consumer.source.fallen > 0
         notes.find(
-            "QUEUE-024" if another else "TMO-001",
+            _gone_by(consumer.source) or "TMO-001",
             fact.event,
             f"{consumer.tag} goes on: its queue is a classic queue, and still exists",
             f"basic.cancel for {consumer.tag}",
@@ -241,6 +242,13 @@ def exempt(fact: Notified, notes: Notes) -> None:
             f"{consumer.tag} goes on: its deliveries need no acknowledgement",
             f"basic.cancel for {consumer.tag}",
         )
+
+
+def _gone_by(queue: Queue) -> str:
+    """The rule that lets it go at other times: with the last of its consumers, or when nobody uses it."""
+    if queue.auto_delete and queue.parted + queue.fallen > 0:
+        return WITH_THE_LAST
+    return UNUSED if queue.leased else ""
 
 
 @judges(ClosedUnasked, "TMO-001", "TMO-019", "TMO-027")
