@@ -321,7 +321,8 @@ def test_settling_is_silent(stage: Stage) -> None:
 @rule("ACK-016")
 def test_settling_after_cancel(stage: Stage) -> None:
     """A cancelled consumer's deliveries still belong to the channel: one is acked, two by a multiple, one goes back. It
-    had no more than its limit allows. And of others one is given up, and one is given back in each of the ways."""
+    had no more than its limit allows. And of others one is given up, and one is given back in each of the ways; and
+    some are acked in a transaction."""
     queue = stocked(stage, 4)
     channel = _bereft(stage, queue, 4)
     channel.ack(2)
@@ -340,6 +341,21 @@ def test_settling_after_cancel(stage: Stage) -> None:
     stage.barrier(channel)
     while stage.get(other, queue, no_ack=True) is not None:
         pass
+    if stage.offers("tx.select"):
+        _in_a_transaction(stage)
+
+
+def _in_a_transaction(stage: Stage) -> None:
+    """It is cancelled, all but the last are acked, and that is committed."""
+    queue = stocked(stage, 3)
+    channel = _bereft(stage, queue, 3)
+    channel.tx_select()
+    channel.ack(2, multiple=True)
+    stage.barrier(channel)
+    channel.tx_commit()
+    stage.quiesce()
+    channel.close()
+    stage.quiesce()
 
 
 def _bereft(stage: Stage, queue: str, count: int) -> Channel:

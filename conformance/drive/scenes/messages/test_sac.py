@@ -44,8 +44,8 @@ def active(stage: Stage, consumers: list[tuple[Channel, str]]) -> tuple[Channel,
 @rule("SAC-001")
 @pytest.mark.parametrize("rank", [0, 5])
 def test_one_of_three_is_served(stage: Stage, rank: int) -> None:
-    """Messages come one after the other, and are acknowledged, one of them after it was given back twice; then one of
-    the three joins, and may outrank the others. One that waits leaves before the last. Then all acknowledge nothing, of
+    """Messages come one after the other, and are acknowledged, one of them after it was given back twice; then the
+    queue is declared again, and one of the three joins, and may outrank the others. One that waits leaves before the last. Then all acknowledge nothing, of
     a queue that may have priorities; and of another queue one comes back that had left."""
     ranked = {"x-priority": rank} if rank and stage.offers("x-priority") else None
     queue = stage.queue(SINGLE)
@@ -60,9 +60,13 @@ def test_one_of_three_is_served(stage: Stage, rank: int) -> None:
         restock(stage, queue, count)
         if len(consumers) < 3:
             served, _ = active(stage, consumers)
-            for give_back in (Channel.reject, Channel.nack):
-                give_back(served, outstanding(served)[-1])
+            served.reject(outstanding(served)[-1], requeue=True)
+            stage.quiesce()
+            stage.rounds()
+            if served.unacked and stage.offers("basic.nack"):
+                served.nack(served.unacked[-1])
                 stage.quiesce()
+            stage.queue(SINGLE, name=queue)
             late = stage.channel()
             consumers.append((late, late.consume(queue, arguments=ranked)))
         served, _ = active(stage, consumers)

@@ -259,7 +259,7 @@ def test_a_refusal_whatever_its_requeue_bit(stage: Stage) -> None:
 @pytest.mark.parametrize("full", [False, True])
 def test_what_is_routed_is_not_returned(stage: Stage, full: bool) -> None:
     """Mandatory, to a queue without consumers, by the default exchange, by another that has two queues, and by those
-    that lead to that one; all of it in a transaction as well. Or to a queue that is full, and refuses it; then it has
+    that lead to that one; one has no time to live at all; all of it in a transaction as well. Or to a queue that is full, and refuses it; then it has
     room again."""
     channel = confirming(stage)
     if full:
@@ -275,6 +275,9 @@ def test_what_is_routed_is_not_returned(stage: Stage, full: bool) -> None:
     channel.publish(queue, 2, mandatory=True)
     channel.publish("", 2, mandatory=True, exchange=exchange)
     stage.quiesce()
+    if stage.offers("expiration"):
+        channel.publish(queue, mandatory=True, properties={"expiration": "0"})
+        stage.quiesce()
     _in_a_transaction(stage, queue, [exchange, *_found(stage, channel, exchange)])
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from conformance.oracle.model.connections.channels import ChannelLife
+from conformance.oracle.model.connections.channels import OPEN, ChannelLife
 from conformance.oracle.model.connections.closing import NOT_FOUND, PUBLISH, ids_of
 from conformance.oracle.model.facts import ChannelClosed, ClosedUnasked, Returned
 from conformance.oracle.model.records import Publication
@@ -34,6 +34,8 @@ def came_back(fact: Returned, notes: Notes) -> None:
         return
     if publication is None or event.message != publication.message:
         _astray(fact, notes)
+        if _mute(channel):
+            notes.find(OWN, event, f"no return: nothing was published on channel {channel.number}", "basic.return")
         return
     if publication.returned:
         if not channel.forgetful:
@@ -46,6 +48,12 @@ def came_back(fact: Returned, notes: Notes) -> None:
             notes.exercise(PLAIN)
         if any(_owed(other) for other in _others(channel)):
             notes.exercise(OWN)
+
+
+def _mute(channel: ChannelLife) -> bool:
+    """Has its client published nothing on it?"""
+    published = channel.recent or channel.forgetful or channel.undone
+    return channel.state == OPEN and channel.method_error is None and not published
 
 
 def _in_turn(fact: Returned, publication: Publication, notes: Notes) -> None:

@@ -122,7 +122,7 @@ def _due(tracked: TrackedMessage, steps: list[DeathStep], lettering: DeadLetteri
         elif step.reason == EXPIRED:
             later = (place.number(TTL) or 0) * MILLISECOND
             ranked = LEVELS in place.arguments  # one that outranks it may stand in its way
-            time = 0 if ranked else _expired(tracked, place, lettering) if step is steps[0] else time + later
+            time = _expired(tracked, place, lettering) if step is steps[0] else 0 if ranked else time + later
         elif step.reason == MAXLEN and tracked.fate == PUSHED and step is steps[0]:
             time = tracked.died_ns
         elif step.reason == MAXLEN:
@@ -136,21 +136,22 @@ def _due(tracked: TrackedMessage, steps: list[DeathStep], lettering: DeadLetteri
 
 def _expired(tracked: TrackedMessage, place: DeclaredQueue, lettering: DeadLettering) -> int:
     """In its first queue, where nobody has taken it, or who has it has given it back; and none stands in its way: those
-    there live equally long, or have been acknowledged, or a client holds them."""
-    others = [lettering.messages.get(one) for one in place.came]
+    there live equally long, or have been acknowledged, or a client holds them. Among priorities all live equally long,
+    and have gone when the latest of them has."""
+    others, ranked = [lettering.messages.get(one) for one in place.came], LEVELS in place.arguments
     back = tracked.died_ns if tracked.fate == WAITING and tracked.seen == {tracked.queue} else 0
-    if LEVELS in place.arguments or (tracked.seen and (not back or tracked.deaths)):
+    if tracked.seen and (ranked or not back or tracked.deaths):
         return 0
     free = latest = tracked.certain_ns
     for one in others:
-        if one is None:
+        if one is None or (ranked and not (one.certain_ns and one.expiration == tracked.expiration)):
             return 0
         gone = one.died_ns if one.fate == ACKED else one.seen_ns if _held(one, tracked.queue, place) else 0
         if one.expiration != tracked.expiration and not gone:
             return 0
         if one.expiration != tracked.expiration:
             free = max(free, gone)
-        elif back and not gone:
+        elif ranked or (back and not gone):
             latest = max(latest, one.certain_ns)  # where it stands after all have come back, nobody knows
     own = tracked.expiration or ""
     lives = [place.number(TTL), int(own) if own.isdecimal() else None]

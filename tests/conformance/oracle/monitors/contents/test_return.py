@@ -31,6 +31,8 @@ BROKEN = [
     ("CNF-008", "@confirming 1 \n 1 > publish nowhere m1 \n 1 < closed 404 60 40 no queue"),
     ("RETURN-002", ONE + BACK + BACK),
     ("RETURN-003", EACH + BACK + "1 < return any m2 exchange=x"),
+    ("RETURN-003", BEGUN + "1 > publish any m1 exchange=x \n 2 < return any m1 exchange=x"),
+    ("RETURN-003", BEGUN + BACK),
     ("RETURN-004", TWO + "1 < return any m2 exchange=x \n" + BACK),
     ("RETURN-004", COMMITTED + "1 < return any m2 exchange=x \n" + BACK),
     ("RETURN-005", ONE + "1 < return any m1 exchange=x code=313"),

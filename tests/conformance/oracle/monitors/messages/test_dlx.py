@@ -62,6 +62,8 @@ OWN = two() + M1.replace("m1", "m1 expiration=100") + LATER + ASK
 EXPIRED = ("q", "expired")
 BEHIND = two() + M1 + M2.replace("m2", "m2 expiration=100") + TAKEN
 LATE = two() + M1.replace("m1", "m1 expiration=100") + TAKEN + LATER + "2 > reject 1 requeue \n @barrier 2 \n"
+RANKED, LOW = two(more="x-max-priority=5"), M1.replace("m1", "m1 expiration=100 priority=1")
+HIGH = M2.replace("m2", "m2 expiration=100 priority=2")
 FREED = BEHIND + "2 > ack 1 \n @barrier 2 \n"
 KEPT = ["S", "100"]
 FULL = two(more="x-max-length=1") + M1 + M2 + LATER + ASK
@@ -203,6 +205,7 @@ BROKEN = [
     ("DLX-004", LIMITED + GOT),
     ("DLX-002", OWN + EMPTY),
     ("DLX-002", FREED + LATER + ASK + EMPTY),
+    ("DLX-002", RANKED + LOW + HIGH + LATER + ASK + EMPTY),
     ("DLX-002", BEHIND + LATER + ASK + EMPTY),
     ("DLX-002", LATE + LATER + ASK + EMPTY),
     ("DLX-002", two(more="x-message-ttl=100") + M1 + LATER + ASK + EMPTY),
