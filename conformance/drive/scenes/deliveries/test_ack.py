@@ -330,10 +330,12 @@ def test_settling_after_cancel(stage: Stage) -> None:
     stage.barrier(channel)
     channel.close()
     stage.quiesce()
-    queue = stocked(stage, 4)
-    channel, other = _bereft(stage, queue, 4), stage.channel()
+    queue = stocked(stage, 5)
+    channel, other = _bereft(stage, queue, 5), stage.channel()
     channel.reject(1, requeue=False)
     channel.reject(3)
+    with contextlib.suppress(NotOffered):
+        channel.nack(5, requeue=False)
     with contextlib.suppress(NotOffered):
         channel.nack(2)
     with contextlib.suppress(NotOffered):

@@ -97,10 +97,15 @@ def test_equal_priorities(stage: Stage) -> None:
 
 @rule("PRIO-003", queue_types=("classic",))
 def test_priorities_above_the_maximum(stage: Stage) -> None:
-    """Between two that have just the maximum."""
-    queue = stage.queue({LEVELS: 3})
+    """Between two that have just the maximum; and before a lower one, when it was given back."""
+    queue, holder = stage.queue({LEVELS: 3}), stage.channel()
     ranked(stage, queue, (3, 4, 3, 255, 3))
     drained(stage, queue, 5)
+    ranked(stage, queue, (2, 9))
+    for tag in stage.fetch(holder, queue):
+        holder.reject(tag)
+    stage.barrier(holder)
+    drained(stage, queue, 2)
 
 
 @rule("PRIO-004", queue_types=("classic",))

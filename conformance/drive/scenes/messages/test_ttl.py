@@ -293,9 +293,12 @@ def test_an_expiration_that_is_none(stage: Stage, text: str) -> None:
 @rule("TTL-010", queue_types=("classic",))
 def test_nobody_uses_it(stage: Stage) -> None:
     """An empty one, one with a message, and one whose message is out; one whose consumer was cancelled, one whose
-    consumer went with its channel, and one whose consumer went with its connection; and one to which messages come all
-    the time."""
-    channel = confirming(stage)
+    consumer went with its channel, and one whose consumer went with its connection; one to which messages come all the
+    time; and one whose namesake went before."""
+    channel, again = confirming(stage), stage.queue({"x-expires": LEASE})
+    wait(stage, UNUSED)
+    _ask(stage, again)
+    stage.queue({"x-expires": LEASE}, name=again)
     for filled in (False, True):
         queue = stage.queue({"x-expires": LEASE})
         if filled:

@@ -6,7 +6,7 @@ model does not know where such a message goes, so this family remembers the late
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,9 +58,12 @@ class Letter:
 
 @dataclass(slots=True)
 class Letters:
-    """The latest, by message; None where two share an id."""
+    """The latest, by message; None where two share an id, or it is part of a transaction that goes on."""
 
     by_message: OrderedDict[str, Letter | None] = field(default_factory=OrderedDict)
+    pending: dict[int, dict[str, Letter]] = field(default_factory=dict)
+    """What transactions publish to the default exchange, by channel lives."""
+    committing: dict[int, deque[list[Letter]]] = field(default_factory=dict)
 
 
 @follows("basic.publish")
@@ -95,9 +98,37 @@ def addressed(fact: Passed, notes: Notes) -> None:
     ]
     place = event.connection, event.channel
     letter = Letter(event.seq, place, frozenset(there), tuple(carbon), bool(blind), barred, frozenset(choosy))
-    known[event.message] = None if event.message in known or channel.transactional else letter
+    again = event.message in known
+    known[event.message] = None if again or channel.transactional else letter
+    _pend(notes.memory(Letters), event, channel, None if again or event.exchange else letter)
     if len(known) > MESSAGES:
         known.popitem(last=False)
+
+
+def _pend(letters: Letters, event: Event, channel: ChannelLife, letter: Letter | None) -> None:
+    """In a transaction it has to wait for the commit."""
+    for one in letters.pending.values():
+        one.pop(event.message or "", None)
+    if channel.transactional and letter is not None and len(letters.pending) < MESSAGES:
+        letter.choosy = frozenset()  # a commit to a full queue may fail
+        letters.pending.setdefault(channel.opened, {})[event.message or ""] = letter
+
+
+@follows("tx.commit", "tx.rollback", "tx.commit-ok")
+def ended(fact: Passed, notes: Notes) -> None:
+    """From the commit on they may come, and with commit-ok they are all there."""
+    channel, letters, event = fact.connection.channels.get(fact.event.channel), notes.memory(Letters), fact.event
+    if channel is None:
+        return
+    if event.method == "tx.commit-ok":
+        for letter in letters.committing[channel.opened].popleft() if letters.committing.get(channel.opened) else ():
+            letter.handled = True
+        return
+    waiting = letters.pending.pop(channel.opened, {})
+    if event.method == "tx.commit":
+        here = {message: letter for message, letter in waiting.items() if message in letters.by_message}
+        letters.by_message.update(here)
+        letters.committing.setdefault(channel.opened, deque()).append([*here.values()])
 
 
 def _ways(fact: Passed, channel: ChannelLife, keys: tuple[str, ...]) -> tuple[set[str], frozenset[str]] | None:

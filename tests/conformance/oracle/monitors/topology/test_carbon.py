@@ -23,6 +23,9 @@ BOTH = "@queue q \n @queue q2 \n @confirming 1 \n @open 2 \n"
 SENT = f"1 > publish q m1 {with_headers(CC)} \n 1 < ack 1 \n 2 > get q2 no_ack \n"
 BLIND = f"1 > publish q m1 {with_headers(BCC)} \n 1 < ack 1 \n 2 > get q2 no_ack \n"
 LISTED = BOTH + f"1 > publish q m1 {with_headers(CC, BCC)} \n 1 < ack 1 \n 2 > get q2 no_ack \n"
+DEALT = "@queue q \n @queue q2 \n @open 1 \n @open 2 \n 1 > select \n 1 < select-ok \n"
+DEALT += f"1 > publish q m1 {with_headers(CC)} \n"
+COMMITTED, UNDONE = "1 > commit \n 1 < commit-ok \n", "1 > rollback \n 1 < rollback-ok \n"
 GOT, EMPTY = "2 < get-ok 1 m1 q", "2 < get-empty \n"
 SPARE = "@queue q3 \n @exchange y q3 \n"
 X = f"{BOTH} {SPARE} 90 > exchange x direct alternate-exchange=y \n 90 < exchange-ok \n"
@@ -48,6 +51,7 @@ SOUND = {
 }
 BROKEN = [
     ("ROUTE-018", BOTH + SENT + EMPTY),
+    ("ROUTE-018", DEALT + COMMITTED + ASKED.format("q2") + EMPTY),
     ("ROUTE-018", X + BY_X + ACKED + ASKED.format("q2") + EMPTY),
     ("ROUTE-018", X + BY_X + ACKED + ASKED.format("q3") + comes(1, "q3")),
     ("ROUTE-018", BOTH + SENT + comes(1, "q2") + ASKED.format("q2") + comes(2, "q2")),
@@ -59,6 +63,25 @@ BROKEN = [
     ("ROUTE-019", LISTED + f"{GOT} {with_headers()}"),
 ]
 LAWFUL = {
+    "a transaction that is not committed": DEALT + ASKED.format("q2") + EMPTY,
+    "one that is rolled back": DEALT + UNDONE + ASKED.format("q2") + EMPTY + COMMITTED + ASKED.format("q2") + EMPTY,
+    "it is fetched before the commit is answered": DEALT
+    + "1 > commit \n 2 > get q2 no_ack \n"
+    + comes(1, "q2")
+    + "1 < commit-ok \n"
+    + ASKED.format("q2")
+    + EMPTY,
+    "the queue is deleted, and another is declared, before the commit": DEALT
+    + ANEW
+    + COMMITTED
+    + ASKED.format("q2")
+    + EMPTY,
+    "the same in two transactions": DEALT
+    + COMMITTED
+    + DEALT[DEALT.index("1 > publish") :]
+    + UNDONE
+    + ASKED.format("q2")
+    + EMPTY,
     "one that is full has refused it": FULL.replace("HOW", "nack"),
     "behind another exchange it has one key": NEXT + BY_X + ACKED + ASKED.format("q2") + EMPTY,
     "or all of them": NEXT + BY_X + ACKED + ASKED.format("q2") + comes(1, "q2"),
