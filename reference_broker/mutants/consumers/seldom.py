@@ -110,3 +110,18 @@ def first_deadline(parts: Parts) -> None:
         self.arm(line)
 
     parts.override("timeouts", began_with=began_with, _first=first, _sooner=sooner)
+
+
+@changes("seldom.quiet-and-unlimited", "a consumer that is started with nowait has no limit", "QOS-001")
+def quiet_and_unlimited(parts: Parts) -> None:
+    below = parts.handlers[m.BasicConsume]
+
+    def consume(channel: Channel, method: m.BasicConsume) -> None:
+        prefetch = channel.prefetch
+        channel.prefetch = 0 if method.no_wait else prefetch
+        try:
+            below(channel, method)
+        finally:
+            channel.prefetch = prefetch
+
+    parts.handlers[m.BasicConsume] = consume

@@ -118,3 +118,23 @@ def not_before_a_close(self: Intake, frames: Iterator[Inbound]) -> None:
         if not (isinstance(one, codec.Content) and isinstance(after, m.ChannelClose))
     ]
     Intake.work(self, iter(kept))
+
+
+@changes(
+    "mandatory.dead-letters-too", "a dead letter that leads nowhere comes back to who has rejected it", "RETURN-003"
+)
+def dead_letters_too(parts: Parts) -> None:
+    below = parts.handlers[m.BasicReject]
+
+    def reject(channel: Channel, method: m.BasicReject) -> None:
+        held = channel.unacked.by_tag.get(method.delivery_tag) if not method.requeue else None
+        below(channel, method)
+        target = held.queue.settings.dead_letter_exchange if held is not None else None
+        if held is None or target is None or (target and target not in channel.vhost.exchanges):
+            return
+        message, key = held.entry.message, held.queue.settings.dead_letter_routing_key
+        letter = message.copy(target, message.routing_key if key is None else key)
+        if not list(channel.vhost.route(target, letter)):
+            channel.give_back(target, letter)
+
+    parts.handlers[m.BasicReject] = reject

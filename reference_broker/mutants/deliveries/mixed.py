@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from reference_broker.core.channels.channel import Channel
+from codec import methods as m
+from reference_broker.core.channels.channel import Channel, Fate, acked, discarded, requeued
 from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.channels.transaction import Transaction
 from reference_broker.core.channels.unacked import Delivery, Unacked
 from reference_broker.core.parts import Parts
 from reference_broker.core.queues.message import Entry
@@ -53,3 +55,35 @@ def over_automatic(parts: Parts) -> None:
         return found
 
     parts.override("channel", deliver=deliver, collect=collect)
+
+
+@changes("mixed.nacks-of-the-cancelled", "a nack without requeue gives back what a cancelled consumer holds", "ACK-016")
+def nacks_of_the_cancelled(parts: Parts) -> None:
+    def nack(channel: Channel, method: m.BasicNack) -> None:
+        found = channel.collect(method.delivery_tag, method.multiple)
+        lost = (
+            [] if method.requeue else [one for one in found if one.consumer and one.consumer not in one.queue.consumers]
+        )
+        channel.settle([one for one in found if one not in lost], requeued if method.requeue else discarded)
+        if lost:
+            channel.settle(lost, requeued)
+
+    parts.handlers[m.BasicNack] = nack
+
+
+@changes("mixed.commits-of-the-cancelled", "a commit passes over acks of what a cancelled consumer holds", "ACK-016")
+def commits_of_the_cancelled(parts: Parts) -> None:
+    below, channels = parts.transaction, parts.channel
+
+    def settle(self: Transaction, deliveries: list[Delivery], fate: Fate) -> None:
+        gone = [one for one in deliveries if one.consumer is not None and one.consumer not in one.queue.consumers]
+        for one in gone if fate is acked else ():
+            memory(one.consumer.channel, "gone", list).append(one) if one.consumer is not None else None
+        below.settle(self, [one for one in deliveries if one not in gone or fate is not acked], fate)
+
+    def end(self: Channel) -> None:
+        self.unacked.restore(memory(self, "gone", list))
+        channels.end(self)
+
+    parts.override("transaction", settle=settle)
+    parts.override("channel", end=end)

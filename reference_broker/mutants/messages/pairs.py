@@ -19,7 +19,7 @@ from reference_broker.core.queues.queue import Queue
 from reference_broker.core.queues.ready import Ready
 from reference_broker.core.routing import Topic
 from reference_broker.core.vhost import VirtualHost
-from reference_broker.mutants.kinds import changes, handles, memory, replaces
+from reference_broker.mutants.kinds import changes, handles, memory, replaces, take_away
 from reference_broker.mutants.messages.lengths import without
 
 
@@ -299,3 +299,72 @@ def no_heir_of_a_transaction(self: Channel) -> None:
     if self.transaction is None:
         Channel.hand_over(self)
     self.left.clear()
+
+
+@changes("pairs.ranked-expired-lost", "what expires in a queue with priorities makes no dead letter", "DLX-002")
+def ranked_expired_lost(parts: Parts) -> None:
+    below = parts.queue
+
+    def die(self: Queue, entry: Entry, reason: str) -> None:
+        if reason != "expired" or not self.settings.max_priority:
+            below.die(self, entry, reason)
+
+    parts.override("queue", die=die)
+
+
+@changes("pairs.no-internal-heir", "dead letters to an internal exchange are lost", "DLX-014")
+def no_internal_heir(parts: Parts) -> None:
+    below = parts.vhost
+
+    def dead(self: VirtualHost, queue: Queue, message: Message, reason: str) -> None:
+        target = self.exchanges.get(queue.settings.dead_letter_exchange or "")
+        if target is None or not target.internal:
+            below.dead(self, queue, message, reason)
+
+    parts.override("vhost", dead=dead)
+
+
+@changes("pairs.ruled-and-consumed", "a queue goes by the expires of a policy although it has consumers", "POLICY-015")
+def ruled_and_consumed(parts: Parts) -> None:
+    below = parts.vhost
+
+    def watch_expiry(self: VirtualHost, queue: Queue) -> None:
+        life = queue.settings.expires
+        if queue.deleted or life is None or queue.declared.expires is not None or not queue.consumers:
+            below.watch_expiry(self, queue)
+        elif queue.used_at + life <= self.clock.now:
+            take_away(queue)
+        else:
+            self.clock.at(queue.used_at + life, self.watch_expiry, queue)
+
+    parts.override("vhost", watch_expiry=watch_expiry)
+
+
+@changes("pairs.second-lease", "a queue that is declared anew after it has expired stays", "TTL-010")
+def second_lease(parts: Parts) -> None:
+    below = parts.vhost
+
+    def watch_expiry(self: VirtualHost, queue: Queue) -> None:
+        gone: set[str] = memory(self, "gone", set)
+        if queue.deleted or queue.name not in gone:
+            before = queue.deleted
+            below.watch_expiry(self, queue)
+            if queue.deleted and not before:
+                gone.add(queue.name)
+
+    parts.override("vhost", watch_expiry=watch_expiry)
+
+
+@changes(
+    "pairs.too-high-comes-back-low", "what has a priority above the maximum has lost it when it is back", "PRIO-005"
+)
+def too_high_comes_back_low(parts: Parts) -> None:
+    below = parts.queue
+
+    def put_back(self: Queue, entry: Entry) -> None:
+        if 0 < self.settings.max_priority < (entry.message.header.priority or 0):
+            message = entry.message
+            entry.message = message.copy(message.exchange, message.routing_key, priority=0)
+        below.put_back(self, entry)
+
+    parts.override("queue", put_back=put_back)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from codec import methods as m
 from reference_broker.core.channels import basic
-from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.channel import Channel, Fate, requeued
 from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.channels.unacked import Delivery
 from reference_broker.core.parts import Parts
 from reference_broker.core.queues.message import Entry
 from reference_broker.core.queues.queue import Queue
@@ -228,3 +229,42 @@ def two_heirs(parts: Parts) -> None:
             self.ring.extend([other for other in self.consumers if other is not self.active][:1])
 
     parts.override("queue", leave=leave)
+
+
+@changes("single.nacked-to-who-waits", "what the consumer that is served nacks goes to one that waits", "SAC-005")
+def nacked_to_who_waits(parts: Parts) -> None:
+    below = parts.channel
+
+    def finish(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+        for delivery in [one for one in deliveries if fate is requeued and one.queue.active is not None]:
+            waiting = [one for one in delivery.queue.consumers if one is not delivery.queue.active]
+            if waiting and waiting[0].obstacle() is None:
+                deliveries = [one for one in deliveries if one is not delivery]
+                if delivery.consumer is not None:
+                    delivery.consumer.release()
+                delivery.entry.redelivered = True
+                waiting[0].channel.deliver(waiting[0], delivery.entry)
+        below.finish(self, deliveries, fate)
+
+    parts.override("channel", finish=finish)
+
+
+@changes("single.declared-and-passed-on", "the next one is served when its queue is declared again", "SAC-001")
+def declared_and_passed_on(parts: Parts) -> None:
+    below = parts.handlers[m.QueueDeclare]
+
+    def declare(channel: Channel, method: m.QueueDeclare) -> None:
+        queue = channel.vhost.queues.get(method.queue)
+        below(channel, method)
+        former = queue.active if queue is not None and not method.passive else None
+        if queue is None or former is None or len(queue.consumers) < 2:
+            return
+        for limit in (former.own, former.shared, former.pause):
+            limit.parked.pop(former, None)
+        queue.ring.clear()
+        del queue.consumers[former]
+        queue.consumers[former] = queue.active = None
+        queue.activate_one()
+        queue.serve()
+
+    parts.handlers[m.QueueDeclare] = declare

@@ -239,3 +239,19 @@ def alternate_gone(parts: Parts) -> None:
         return bool(gone) or below.found_its_way(self, exchange, message, routed)
 
     parts.override("channel", found_its_way=found_its_way)
+
+
+@changes(
+    "routes.returned-without-time",
+    "a mandatory message without any time comes back from a queue that nobody consumes",
+    "CNF-025",
+)
+def returned_without_time(parts: Parts) -> None:
+    below = parts.channel
+
+    def found_its_way(self: Channel, exchange: str, message: Message, routed: bool) -> bool:
+        if message.header.expiration != "0" or not routed:
+            return below.found_its_way(self, exchange, message, routed)
+        return any(isinstance(one, ReplyTo) or one.consumers for one in self.vhost.route(exchange, message))
+
+    parts.override("channel", found_its_way=found_its_way)

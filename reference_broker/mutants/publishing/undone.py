@@ -102,3 +102,24 @@ def late_echo(parts: Parts) -> None:
 
     parts.override("channel", give_back=give_back)
     parts.override("confirms", flush=flush)
+
+
+@changes("undone.returns-stay", "what a rollback has undone is returned with the next commit", "TX-012")
+def returns_stay(parts: Parts) -> None:
+    below = parts.transaction
+
+    def rollback(self: Transaction, channel: Channel) -> None:
+        memory(self, "undone", list).extend(
+            (exchange, message)
+            for exchange, message, mandatory in self.published
+            if mandatory and not list(channel.vhost.route(exchange, message))
+        )
+        below.rollback(self, channel)
+
+    def commit(self: Transaction, channel: Channel) -> bool:
+        undone: list[tuple[str, Message]] = memory(self, "undone", list)
+        while undone:
+            channel.give_back(*undone.pop(0))
+        return below.commit(self, channel)
+
+    parts.override("transaction", rollback=rollback, commit=commit)

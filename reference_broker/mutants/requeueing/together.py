@@ -7,7 +7,11 @@ from reference_broker.core.channels.channel import Channel, requeued
 from reference_broker.core.channels.transaction import Transaction
 from reference_broker.core.channels.unacked import Delivery
 from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import Entry
+from reference_broker.core.queues.queue import Queue
 from reference_broker.mutants.kinds import changes, memory
+
+MANY_HEADERS = 16
 
 SOME = 16
 
@@ -86,3 +90,17 @@ def second_failure(parts: Parts) -> None:
         below.fail(self)
 
     parts.override("channel", fail=fail)
+
+
+@changes("together.sixteen-headers", "what is given back keeps sixteen headers", "RQ-016")
+def sixteen_headers(parts: Parts) -> None:
+    below = parts.queue
+
+    def put_back(self: Queue, entry: Entry) -> None:
+        message = entry.message
+        if len(message.headers) > MANY_HEADERS:
+            headers = message.headers[:MANY_HEADERS]
+            entry.message = message.copy(message.exchange, message.routing_key, headers=headers)
+        below.put_back(self, entry)
+
+    parts.override("queue", put_back=put_back)

@@ -235,3 +235,23 @@ def blurs(name: str, says: str, letter: str, blurred: Callable[[Any], object]) -
 blurs("beside.true-is-one", "to a headers exchange what is true is 1, and what is false 0", "t", int)
 blurs("beside.digits-are-equal", "to a headers exchange decimals of the same digits are equal", "D", lambda one: one[1])
 blurs("beside.minutes-are-equal", "to a headers exchange times of one minute are equal", "T", lambda one: one // 60)
+
+
+@changes("beside.failed-still-counted", "declare-ok still counts consumers whose channel has failed", "QUEUE-020")
+def failed_still_counted(parts: Parts) -> None:
+    below, declare = parts.channel, parts.handlers[m.QueueDeclare]
+
+    def fail(self: Channel) -> None:
+        for consumer in self.consumers.values():
+            memory(consumer.queue, "failed", list).append(consumer)
+        below.fail(self)
+
+    def count(channel: Channel, method: m.QueueDeclare) -> None:
+        declare(channel, method)
+        answer = channel.connection.outbox.items[-1] if channel.connection.outbox.items else None
+        queue = channel.vhost.queues.get(answer.queue) if isinstance(answer, m.QueueDeclareOk) else None
+        if queue is not None and isinstance(answer, m.QueueDeclareOk):
+            answer.consumer_count += len(memory(queue, "failed", list))
+
+    parts.override("channel", fail=fail)
+    parts.handlers[m.QueueDeclare] = count

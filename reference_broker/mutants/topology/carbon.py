@@ -9,6 +9,7 @@ import codec
 from codec import methods as m
 from reference_broker.core.channels.channel import Channel
 from reference_broker.core.channels.replies import ReplyTo
+from reference_broker.core.channels.transaction import Transaction
 from reference_broker.core.parts import Parts
 from reference_broker.core.queues.message import Message, copied, listed
 from reference_broker.core.queues.queue import Queue
@@ -98,3 +99,38 @@ def not_behind_another(parts: Parts) -> None:
         return [queue for queue in below._walk(self, start, message) if queue in direct or queue in beyond]
 
     parts.override("vhost", _walk=walk)
+
+
+@changes(
+    "carbon.blind-behind-an-alternate", "the header BCC is shown to who gets it by an alternate exchange", "ROUTE-019"
+)
+def blind_behind_an_alternate(parts: Parts) -> None:
+    below, publish = parts.vhost, parts.publish
+
+    def remember(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
+        vars(channel.vhost)["blind"] = [field for field in header.headers or [] if field[0] == "BCC"]
+        publish(channel, method, header, body)
+        vars(channel.vhost)["blind"] = []
+
+    def route(self: VirtualHost, exchange: str, message: Message) -> tuple[bool, bool]:
+        found, blind = self.exchanges.get(exchange), vars(self).get("blind", [])
+        ways = [hit for key in message.routing_keys() for hit in found.matches(key, message.headers)] if found else []
+        if blind and found is not None and found.alternate in self.exchanges and not ways:
+            properties = {**message.header.properties(), "headers": [*message.headers, *blind]}
+            header = codec.header(0, len(message.body), **properties)
+            message = copied(message.exchange, message.routing_key, header, message.body, message.more_keys)
+        return below.publish(self, exchange, message)
+
+    parts.publish = remember
+    parts.override("vhost", publish=route)
+
+
+@changes("carbon.not-in-transactions", "in a transaction the headers CC and BCC lead nowhere", "ROUTE-018")
+def not_in_transactions(parts: Parts) -> None:
+    below = parts.transaction
+
+    def publish(self: Transaction, channel: Channel, exchange: str, message: Message, mandatory: bool) -> None:
+        plain = Message(message.exchange, message.routing_key, message.header, message.body)
+        below.publish(self, channel, exchange, plain, mandatory)
+
+    parts.override("transaction", publish=publish)

@@ -353,3 +353,18 @@ def alternate_keeps_it(self: VirtualHost, binding: Binding) -> None:
     goes, source.auto_delete = source.auto_delete, source.auto_delete and not source.alternate
     VirtualHost.drop_binding(self, binding)
     source.auto_delete = goes
+
+
+@changes(
+    "lifetimes.auto-delete-by-connection", "an auto-delete queue goes with one connection's consumers", "QUEUE-024"
+)
+def auto_delete_by_connection(parts: Parts) -> None:
+    below = parts.queue
+
+    def leave(self: Queue, consumer: Consumer) -> None:
+        below.leave(self, consumer)
+        own = any(one.channel.connection is consumer.channel.connection for one in self.consumers)
+        if self.auto_delete and not self.deleted and not own:
+            take_away(self)
+
+    parts.override("queue", leave=leave)

@@ -45,8 +45,9 @@ def active(stage: Stage, consumers: list[tuple[Channel, str]]) -> tuple[Channel,
 @pytest.mark.parametrize("rank", [0, 5])
 def test_one_of_three_is_served(stage: Stage, rank: int) -> None:
     """Messages come one after the other, and are acknowledged, one of them after it was given back twice; then the
-    queue is declared again, and one of the three joins, and may outrank the others. One that waits leaves before the last. Then all acknowledge nothing, of
-    a queue that may have priorities; and of another queue one comes back that had left."""
+    queue is declared again, and one of the three joins, and may outrank the others. One that waits leaves before the
+    last. Then all acknowledge nothing, of a queue that may have priorities; and of another queue one comes back that
+    had left."""
     ranked = {"x-priority": rank} if rank and stage.offers("x-priority") else None
     queue = stage.queue(SINGLE)
     consumers = waiting(stage, queue, 2)

@@ -259,8 +259,8 @@ def test_a_refusal_whatever_its_requeue_bit(stage: Stage) -> None:
 @pytest.mark.parametrize("full", [False, True])
 def test_what_is_routed_is_not_returned(stage: Stage, full: bool) -> None:
     """Mandatory, to a queue without consumers, by the default exchange, by another that has two queues, and by those
-    that lead to that one; one has no time to live at all; all of it in a transaction as well. Or to a queue that is full, and refuses it; then it has
-    room again."""
+    that lead to that one; one has no time to live at all; all of it in a transaction as well. Or to a queue that is
+    full, and refuses it; then it has room again."""
     channel = confirming(stage)
     if full:
         queue, reader = filled(stage, channel), stage.channel()

@@ -282,7 +282,7 @@ def counts_consumers(fact: Answered, notes: Notes) -> None:
     """declare-ok counts those that were there when it was asked, and are still; and none that had certainly left by
     then, be it the last."""
     request, least = fact.request, fact.request.consumers
-    if request.method != DECLARE or least < 0 or request.source is None:
+    if request.method != DECLARE or request.source is None or least < (0 if request.source.joined else 1):
         return
     stock = Stock(request.source, fact.channel, timed=False, asked_ns=request.sent_ns)
     count, there = int(fact.event.args.get("consumer_count", 0)), stock.consumers()
@@ -291,7 +291,7 @@ def counts_consumers(fact: Answered, notes: Notes) -> None:
     if count < least or (there == stock.remaining() < count):
         allowed = f"queue.declare-ok with {least} consumers"
         notes.find(COUNTED, fact.event, allowed, f"queue.declare-ok with {count}", request.seq)
-    elif least or (request.source.joined and not count):
+    elif least or not count:
         notes.exercise(COUNTED)
 
 
