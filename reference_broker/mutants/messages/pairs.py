@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from heapq import heappush
 
 from codec import methods as m
 from codec import values
@@ -356,15 +357,18 @@ def second_lease(parts: Parts) -> None:
 
 
 @changes(
-    "pairs.too-high-comes-back-low", "what has a priority above the maximum has lost it when it is back", "PRIO-005"
+    "pairs.too-high-comes-back-low",
+    "what has a priority above the maximum comes back behind all others",
+    *("PRIO-005", "PRIO-003"),
 )
 def too_high_comes_back_low(parts: Parts) -> None:
-    below = parts.queue
+    below = parts.ready
 
-    def put_back(self: Queue, entry: Entry) -> None:
-        if 0 < self.settings.max_priority < (entry.message.header.priority or 0):
-            message = entry.message
-            entry.message = message.copy(message.exchange, message.routing_key, priority=0)
-        below.put_back(self, entry)
+    def put_back(self: Ready, entry: Entry) -> None:
+        if 0 < self.max_priority < (entry.message.header.priority or 0):
+            heappush(self.returned, (entry.position, entry))
+            self.octets += len(entry.message.body)
+        else:
+            below.put_back(self, entry)
 
-    parts.override("queue", put_back=put_back)
+    parts.override("ready", put_back=put_back)

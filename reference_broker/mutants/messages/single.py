@@ -231,7 +231,7 @@ def two_heirs(parts: Parts) -> None:
     parts.override("queue", leave=leave)
 
 
-@changes("single.nacked-to-who-waits", "what the consumer that is served nacks goes to one that waits", "SAC-005")
+@changes("single.nacked-to-who-waits", "what the consumer that is served nacks goes to one that waits", "SAC-001")
 def nacked_to_who_waits(parts: Parts) -> None:
     below = parts.channel
 
