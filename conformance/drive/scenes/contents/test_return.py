@@ -65,13 +65,21 @@ def test_each_publish_comes_back_once(stage: Stage) -> None:
 
 @rule("RETURN-003", queue_types=("classic",))
 def test_each_channel_gets_its_own_returns(stage: Stage) -> None:
-    """Three channels of a connection publish in turn, in one write."""
+    """Three channels of a connection publish in turn, in one write. And one rejects what becomes a dead letter, for which
+    there is no way."""
     exchange, channels = stage.exchange(), stage.channels(3)
     with stage.batch():
         for channel in (*channels, *reversed(channels)):
             channel.publish("key", exchange=exchange, mandatory=True)
     for channel in channels:
         stage.barrier(channel)
+    if stage.offers("x-dead-letter-exchange"):
+        queue, rejecting = stage.queue({"x-dead-letter-exchange": exchange}), stage.channel()
+        channels[0].publish(queue, mandatory=True)
+        stage.barrier(channels[0])
+        for tag in stage.fetch(rejecting, queue):
+            rejecting.reject(tag, requeue=False)
+        stage.barrier(rejecting)
 
 
 @rule("RETURN-004", queue_types=("classic",))

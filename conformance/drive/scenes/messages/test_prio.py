@@ -105,7 +105,7 @@ def test_priorities_above_the_maximum(stage: Stage) -> None:
     for tag in stage.fetch(holder, queue):
         holder.reject(tag)
     stage.barrier(holder)
-    drained(stage, queue, 2)
+    drained(stage, queue, 2, by=holder)
 
 
 @rule("PRIO-004", queue_types=("classic",))
