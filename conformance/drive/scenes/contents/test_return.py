@@ -65,8 +65,8 @@ def test_each_publish_comes_back_once(stage: Stage) -> None:
 
 @rule("RETURN-003", queue_types=("classic",))
 def test_each_channel_gets_its_own_returns(stage: Stage) -> None:
-    """Three channels of a connection publish in turn, in one write. And one rejects what becomes a dead letter, for which
-    there is no way."""
+    """Three channels of a connection publish in turn, in one write. And one rejects what becomes a dead letter, for
+    which there is no way."""
     exchange, channels = stage.exchange(), stage.channels(3)
     with stage.batch():
         for channel in (*channels, *reversed(channels)):
