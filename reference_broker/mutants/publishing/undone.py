@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codec import methods as m
-from reference_broker.core.channels.channel import Channel, failed
+from reference_broker.core.channels.channel import Channel, discarded, failed
 from reference_broker.core.channels.confirms import Confirms
 from reference_broker.core.channels.transaction import Transaction
 from reference_broker.core.parts import Parts
@@ -123,3 +123,16 @@ def returns_stay(parts: Parts) -> None:
         return below.commit(self, channel)
 
     parts.override("transaction", rollback=rollback, commit=commit)
+
+
+@changes("undone.rejected-all-the-same", "what is rejected, and not committed, dies with the channel", "AUTO-006")
+def rejected_all_the_same(parts: Parts) -> None:
+    below = parts.channel
+
+    def stop(self: Channel) -> None:
+        for deliveries, fate in self.transaction.settled if self.transaction is not None else ():
+            for delivery in deliveries if fate is discarded else ():
+                delivery.lost = True
+        below.stop(self)
+
+    parts.override("channel", stop=stop)

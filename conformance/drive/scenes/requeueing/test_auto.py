@@ -180,7 +180,7 @@ def _provisional(stage: Stage) -> None:
     stage.barrier(channel)
     channel.close()
     stage.quiesce()
-    comes_back(stage, queue, 3)
+    comes_back(stage, queue, 4)
 
 
 @rule("AUTO-007", last=True)
