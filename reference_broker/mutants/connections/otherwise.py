@@ -11,9 +11,10 @@ from codec.errors import ReplyCode
 from reference_broker.core.channels.channel import Channel
 from reference_broker.core.channels.unacked import Delivery
 from reference_broker.core.connections.intake import HEADER_FRAME, Inbound, Intake
-from reference_broker.core.errors import ChannelException, ConnectionException
+from reference_broker.core.errors import ChannelException, ConnectionException, refused
 from reference_broker.core.needs import Needs
 from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import listed
 from reference_broker.core.queues.timeouts import Timeouts
 from reference_broker.mutants.connections.octets import HEAD
 from reference_broker.mutants.kinds import changes, fails, replaces
@@ -98,6 +99,19 @@ def alternate_costs_the_connection(parts: Parts) -> None:
             raise
 
     parts.override("needs", check=check)
+
+
+@changes("otherwise.copies-refused", "whose rights are for topics may not use CC and BCC at all", "AUTH-031")
+def copies_refused(parts: Parts) -> None:
+    below = parts.needs
+
+    def check_topics(self: Needs, topics: Any, channel: Channel, method: Any, header: codec.Header | None) -> None:
+        below.check_topics(self, topics, channel, method, header)
+        headers = header.headers if header is not None else None
+        if headers and (listed(headers, "CC") or listed(headers, "BCC")):
+            raise refused("copies")
+
+    parts.override("needs", check_topics=check_topics)
 
 
 @handling((m.QueueDeclare,), "otherwise.made-up-is-found", "a made-up address of a requester is found", "DRT-009")

@@ -225,7 +225,7 @@ def general() -> list[tuple[str, str]]:
 
 ONE_WAY = {
     *("CAN-001", "CAN-017", "CONTENT-011", "DUR-010", "DUR-016", "DUR-018"),
-    *("AUTH-028", "AUTH-031", "CONN-021", "LEN-014", "POLICY-020", "QOS-004", "QOS-008", "SAC-004"),
+    *("AUTH-028", "CONN-021", "LEN-014", "POLICY-020", "QOS-004", "QOS-008", "SAC-004"),
 }
 """Rules of which no other way to break them is known than the one that is listed, in the dialect that does that."""
 

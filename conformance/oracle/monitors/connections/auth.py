@@ -285,8 +285,10 @@ def _key_refused(asked: Asked, right: Right, certain: bool) -> bool | None:
     if topic is None:
         return False
     answer = agreed(state.may_use(right, *topic) for state in asked.held)
+    if answer and _copied(asked) and limits(asked, topic[0]):
+        return False if more_keys(asked) and more_may_be_used(asked, topic[0]) else None
     if answer:
-        return None if _copied(asked) and limits(asked, topic[0]) else False
+        return False
     return True if answer is False and certain and there(asked) else None
 
 
@@ -301,6 +303,11 @@ def more_keys(asked: Asked) -> list[str]:
     lists = [found[name] for name in COPIES if name in found]
     known = all(isinstance(one, list) and all(isinstance(key, str) for key in one) for one in lists)
     return [key for one in lists for key in one] if known else []
+
+
+def more_may_be_used(asked: Asked, exchange: str) -> bool | None:
+    """May the user publish to this topic exchange by all further keys?"""
+    return agreed(every(state.may_use("write", exchange, key) for key in more_keys(asked)) for state in asked.held)
 
 
 def limits(asked: Asked, exchange: str) -> bool:
@@ -320,7 +327,7 @@ def key_of_copies(asked: Asked) -> bool | None:
     if topic is None or not more or not limits(asked, topic[0]):
         return False
     first = agreed(state.may_use("write", *topic) for state in asked.held)
-    others = agreed(every(state.may_use("write", topic[0], key) for key in more) for state in asked.held)
+    others = more_may_be_used(asked, topic[0])
     if others or first is False:
         return False
     return True if first and others is False and there(asked) else None

@@ -26,6 +26,7 @@ from conformance.oracle.monitors.connections.auth import (
     DEAD_LETTER_EXCHANGE,
     DEFAULT,
     ELSEWHERE,
+    MORE_KEYS,
     NEEDS,
     TOPIC_BINDING,
     TOPIC_KEY,
@@ -38,6 +39,7 @@ from conformance.oracle.monitors.connections.auth import (
     limits,
     may,
     may_all,
+    more_keys,
     needs_of,
     there,
     topic_of,
@@ -117,6 +119,10 @@ CLAIMS: tuple[tuple[str, Callable[[Asked], bool]], ...] = (
     (CHOSEN, lambda asked: asked.event.method == "queue.declare" and not asked.event.queue),
     (DEFAULT, lambda asked: asked.event.method == "basic.publish" and not asked.event.exchange),
     (TOPIC_KEY, lambda asked: asked.event.method == "basic.publish" and _fitting_topic(asked)),
+    (
+        MORE_KEYS,
+        lambda asked: asked.event.method == "basic.publish" and _fitting_topic(asked) and bool(more_keys(asked)),
+    ),
     (TOPIC_BINDING, lambda asked: asked.event.method in BINDS and _fitting_topic(asked)),
     (OTHER_TOPIC, _other_topic),
     (ELSEWHERE, lambda asked: _not(elsewhere(asked), asked)),
@@ -241,6 +247,8 @@ def publish_refused(fact: ClosedUnasked, notes: Notes) -> None:
     code, changed = int(fact.event.args.get("reply_code", 0)), fact.channel.connection.regranted
     if not sent or ids_of(fact.event) != PUBLISH or fact.suspect is not None or changed > sent[0][0]:
         return
-    for rule in sent[-1][1] if all(rules for _, rules in sent) else ():
+    rules = sent[-1][1] if all(rules for _, rules in sent) else ()
+    for rule in rules:
         if code == (PRECONDITION_FAILED if rule == IMPERSONATOR else ACCESS_REFUSED):
-            notes.find(rule, fact.event, "the publish is taken", closing(fact.event.args), sent[-1][0])
+            closer = (MORE_KEYS,) if MORE_KEYS in rules and rule != MORE_KEYS else ()
+            notes.find(rule, fact.event, "the publish is taken", closing(fact.event.args), sent[-1][0], unless=closer)

@@ -135,6 +135,7 @@ BROKEN = [
     ("AUTH-021", OF_TOPICS + "u:1 > publish r.a m1 exchange=t" + UNHEARD),
     ("AUTH-021", OF_TOPICS + refused("publish w.a m1 exchange=t", PUBLISH)),
     ("AUTH-031", OF_TOPICS + f"u:1 > publish w.a m1 exchange=t{COPIES}" + UNHEARD),
+    ("AUTH-031", OF_TOPICS + refused(f"publish w.a m1 exchange=t{COPIES.replace('r.b', 'w.c')}", PUBLISH)),
     ("AUTH-022", OF_TOPICS + done("bind q t w.a", "bind-ok")),
     ("AUTH-022", OF_TOPICS + refused("bind q t r.a", BIND)),
     ("AUTH-023", TWO + OF_TOPICS + refused("bind q y w.a", BIND)),
