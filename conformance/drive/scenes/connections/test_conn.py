@@ -33,6 +33,8 @@ from conformance.history.events import HEARTBEAT, TO_CLIENT
 
 CLASSIC: tuple[QueueType, ...] = ("classic",)
 FRAME_MIN, SMALL = 4096, 8192
+ROUNDS, ROUND = 14, 0.25
+"""So often something is said that needs no answer, in so many seconds each: three and a half intervals of a second."""
 NOBODY_SPEAKS = b"AMQP\x00\x00\x00\x01"
 EVERY_TYPE: values.FieldTable = [
     ("product", "S", b"amqp-conformance"),
@@ -264,21 +266,25 @@ def test_closes_of_a_connection_that_cross(stage: Stage) -> None:
 
 @rule("CONN-022", "CONN-023", "CONN-024", queue_types=CLASSIC)
 def test_heartbeats(stage: Stage) -> None:
-    """One client sends nothing else, one sends everything else, and one wants none. One sends what needs no answer. And
-    one is blocked meanwhile."""
+    """One client sends nothing else, one sends everything else, and one wants none. One sends what needs no answer, and
+    twice as long where nothing comes: who was silent for two intervals may be late. And one is blocked meanwhile."""
     beating, talking, telling = (stage.connect(name, heartbeat=1) for name in ("beating", "talking", "telling"))
     beating.mute = talking.mute = telling.mute = True
     queue, teller = stage.queue(), stage.channel(connection=telling)
     quiet, channel = stage.channel(), stage.channel(connection=talking)
-    for _ in range(14):
+    for at in range(2 * ROUNDS):
+        if at >= ROUNDS and (not telling.alive or _beats(stage, telling.name)):
+            break
         if beating.alive:
             beating.send(codec.Heartbeat().encode())
         if telling.alive:
             teller.publish(queue)
-        wait(stage, 0.25)
+        wait(stage, ROUND)
         stage.barrier(channel)
     if telling.alive and not _beats(stage, telling.name):
-        stage.waiter.comes_late("heartbeats", lambda: _beats(stage, telling.name), 3.5, connection=telling.name)
+        stage.waiter.comes_late(
+            "heartbeats", lambda: _beats(stage, telling.name), 2 * ROUNDS * ROUND, connection=telling.name
+        )
     stage.barrier(teller)
     if beating.alive:
         beating.mute = False
