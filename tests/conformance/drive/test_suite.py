@@ -173,6 +173,7 @@ BESIDE = {
     "halfway.quiet-binding": "NOWAIT-006",
     "halfway.reserved-queue-made": "QUEUE-009",
     "halfway.reserved-made": "EXCH-008",
+    "namesakes.settled-in-the-next": "CAN-012",
 }
 """Mutants that the scene of another rule leads to: what it is about comes before what goes wrong."""
 

@@ -22,7 +22,7 @@ WIDE, MORE = ((1 << 8) + 2, (1 << 15) + 2), 5
 @rule("QOS-001")
 def test_a_consumers_limit_is_never_passed(stage: Stage) -> None:
     """Limits of 1, 2 and 5 over three times as many messages; then one message more. The queue is purged, and some come
-    again, while the consumer holds what it may."""
+    again, while the consumer holds what it may. And a consumer is started with nowait."""
     for limit in (1, 2, 5):
         queue = stocked(stage, 3 * limit)
         channel = limited(stage, queue, limit)
@@ -32,6 +32,11 @@ def test_a_consumers_limit_is_never_passed(stage: Stage) -> None:
         stage.quiesce()
         restock(stage, queue, 2)
         stage.barrier(channel)
+    queue, channel = stocked(stage, 5), stage.channel()
+    channel.qos(2)
+    channel.consume(queue, no_wait=True)
+    stage.barrier(channel)
+    stage.barrier(channel)
 
 
 @rule("QOS-002")
