@@ -9,6 +9,8 @@ import itertools
 from collections import Counter
 
 LARGE = 4096
+EMPTY = -1
+"""For as many octets: bodies are empty."""
 NOISE = bytes(number * number % 251 for number in range(LARGE - 1))
 """What large bodies are made of; its length divides no frame."""
 
@@ -38,6 +40,8 @@ class Payloads:
         return name.ljust(self.length, "-")
 
     def body(self, message: str) -> bytes:
-        """Another one for each message, and nowhere uniform. Where they are very large, only one in four is."""
+        """Another one for each message, and nowhere uniform, or empty. Of very large ones there is one in four."""
+        if self.octets == EMPTY:
+            return b""
         octets = self.octets if self.octets <= LARGE or not int(message[1:]) % 4 else 0
         return (message.encode() + b"." + NOISE * (octets // len(NOISE) + 1))[:octets] if octets else message.encode()

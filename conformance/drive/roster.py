@@ -39,6 +39,8 @@ class Roster:
         """The last channel that a scene was given, by connection."""
         self.plain: set[str] = set()
         """Connections about which nothing is special."""
+        self.passed_over = 0
+        """So many numbers are given to no channel, where the broker allows many more."""
 
     def channels(self) -> list[Channel]:
         """All that the scene was given."""
@@ -48,7 +50,7 @@ class Roster:
         """This channel of the scene, or the next one. Raises NotOffered where the broker does not allow so many."""
         if number is None:
             connection = self._roomy(connection)
-            number = self._last[connection.name] = self._last[connection.name] + 1
+            number = self._last[connection.name] = (self._last[connection.name] or self._skipped(connection)) + 1
         elif number > (connection.tuned.channel_max or MANY):
             raise NotOffered(FEW.format(connection.tuned.channel_max), refused=True)
         return self._channels.setdefault((connection.name, number), Channel(self._host, connection, number))
@@ -59,6 +61,9 @@ class Roster:
         if number == 1 and connection.name in self.plain:
             connection = self._host.connections.get("backstage") or self._host.connect("backstage")
         return self._own.setdefault(connection.name, Channel(self._host, connection, number))
+
+    def _skipped(self, connection: RawConnection) -> int:
+        return self.passed_over if self.passed_over + BACKSTAGE < (connection.tuned.channel_max or MANY) else 0
 
     def _roomy(self, connection: RawConnection) -> RawConnection:
         """This connection, or where its last channel is taken, one more that is like it. The last but one, where there

@@ -1,25 +1,27 @@
 """Scenes played again under other circumstances. What a scene provokes is rare, and a fault may show only after earlier
-use, with long names or large bodies, or on a connection that is not the oldest.
+use, with long names or large bodies, on a connection that is not the oldest, or if the same is said in another form.
 
 The scene is the same. Its stage gives each channel that it opens, and each queue that it declares, the past of the
-history's shape. A scene asserts nothing, so it needs no change.
+history's shape, and sends what the scene sends in the history's forms. A scene asserts nothing, so it needs no change.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
 from conformance.drive.channel import Channel
-from conformance.drive.drivers.raw import RawConnection
+from conformance.drive.drivers.raw import Item, RawConnection
+from conformance.drive.forms import Forms, Speaker
 from conformance.drive.machines import before
+from conformance.drive.payloads import EMPTY
 from conformance.drive.stage import Stage
 
 NAMES = (0, 0, 33, 65, 130, 200)
-BODIES = (0, 0, *(2**power + beside for power in range(3, 16) for beside in (-1, 0, 1)))
+BODIES = (0, 0, EMPTY, EMPTY, *(2**power + beside for power in range(3, 16) for beside in (-1, 0, 1)))
 STOCKS = (0,) * 11 + (66,)
 """Of classic queues; so many are returned at once by quorum queues in any order."""
 PASTS = tuple(map(frozenset, combinations(before.FEATURES, 3)))
@@ -36,6 +38,7 @@ class Circumstances:
     stock: int
     alike: bool = False
     """Consumers have the same tags on all channels."""
+    forms: Forms = field(default_factory=Forms)
 
     @classmethod
     def drawn(cls, *seed: object) -> Circumstances:
@@ -47,6 +50,7 @@ class Circumstances:
             chance.random() < 0.5,
             chance.choice(STOCKS),
             chance.random() < 0.5,
+            Forms.drawn(chance),
         )
 
 
@@ -57,9 +61,11 @@ class Veteran(Stage):
     _reserved = ""
     _again = False
     _second: RawConnection | None = None
+    _speaker: Speaker | None = None
 
     def twice(self, scene: Callable[[], None], circumstances: Circumstances) -> None:
-        self._now = circumstances
+        self._now, self._speaker = circumstances, Speaker(self, circumstances.forms)
+        self._roster.passed_over = self._speaker.passed_over
         self.payloads.length, self.payloads.octets = circumstances.length, circumstances.octets
         self.payloads.alike = circumstances.alike
         self._again, self._second = False, None
@@ -103,17 +109,22 @@ class Veteran(Stage):
         **declare: Any,
     ) -> str:
         """With a past, unless the scene has wishes of its own."""
-        if name or declare or durable is not None:
+        if name or declare or durable is not None or self._speaker is None:
             return super().queue(arguments, durable, name=name, **declare)
         for one in self._declared if self._again else ():
             if one[0] == (arguments or {}) and one[1] in self.belongings.queues and not self._consumed(one[1]):
                 self._declared.remove(one)
                 return one[1]
-        queue = super().queue(arguments or before.arguments(super().queue, self._now.used))
+        given = arguments or before.arguments(super().queue, self._now.used)
+        queue = super().queue(self._speaker.arguments(given) if self.queue_type == "classic" else given)
         self._declared.append((arguments or {}, queue))
+        self._speaker.lead(queue)
         if self.queue_type == "classic" and not arguments:
             self.backstage(queue).publish(queue, self._now.stock)
         return queue
+
+    def transmit(self, channel: Channel, *items: Item) -> None:
+        super().transmit(channel, *(self._speaker.said(channel, items) if self._speaker else items))
 
     def _used(self) -> Channel | None:
         """A channel of the first pass that is idle."""

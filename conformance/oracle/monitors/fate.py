@@ -96,8 +96,7 @@ def settling(said: Event | Settlement | None) -> tuple[str, ...]:
 def _buffered(settlement: Settlement, delivery: Delivery) -> bool:
     """Was this one of so many that the channel may have kept it back, and was the channel closed then?"""
     channel = settlement.channel
-    many = channel.singles >= MANY and not settlement.multiple
-    return many and channel.closed_with > 0 and delivery.copy.queue.kind != "classic"
+    return channel.settlements >= MANY and channel.closed_with > 0 and delivery.copy.queue.kind != "classic"
 
 
 def by_purge(copy: Copy) -> bool:

@@ -261,7 +261,8 @@ class ChannelLife:
     """When the latest publish was sent that has been confirmed by the queue of its last single settlement."""
     last_single: Settlement | None = None
     highest_single: Settlement | None = None
-    singles: int = 0
+    settlements: int = 0
+    """How many it was sent."""
     last_multiple: Settlement | None = None
     last_settlement: Settlement | None = None
     may_have_missed: int = 0
@@ -319,7 +320,7 @@ class ChannelLife:
 
     def may_buffer(self) -> bool:
         """May it be keeping settlements for a quorum queue back, because so much is under way?"""
-        return self.singles + self.published + self.plain >= BUFFERING
+        return self.settlements + self.published + self.plain >= BUFFERING
 
     def expect(self, request: Request) -> None:
         queue = self.late if request.ignored else self.requests

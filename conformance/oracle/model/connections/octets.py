@@ -37,6 +37,7 @@ class Flaw:
 END = Flaw("FRAME-001", (501,), "a frame that ends with another octet than CE", silent=True)
 TYPE = Flaw("FRAME-002", (501,), "a frame of an unknown type", silent=True)
 TOO_LARGE = Flaw("FRAME-003", (501,), "a frame that is larger than agreed")
+CHANNEL_ERROR = 504
 ANY = 0
 """Whatever code is given: before connection.open-ok the texts ask for none."""
 FUDGE = 8
@@ -82,13 +83,20 @@ def sent(connection: Connection, event: Event) -> None:
     half of something; and after its own close the broker may read no further."""
     flaw = flaw_of(event) if connection.whole and not (connection.error or connection.ended) else None
     if flaw is not None:
-        code, *also = flaw.codes
+        code, *also = *flaw.codes, *_unopened(connection, event)
         error = ClientError(event.seq, flaw.rule, code, 0, 0, flaw.what, also=tuple(also), octets=True)
         error.optional = connection.closing > 0
         error.silent = flaw.silent
         if connection.closing or (connection.handshake.begun() and not connection.handshake.entered):
             error.silent, error.code = True, ANY
         requests.fail_connection(connection, error)
+
+
+def _unopened(connection: Connection, event: Event) -> tuple[int, ...]:
+    """Whoever looks at the channel first finds that there is none."""
+    channel = int.from_bytes(event.raw[1:3], "big")
+    known = not channel or connection.channel(channel) is not None
+    return () if known or event.raw[:1] == bytes([BEAT]) else (CHANNEL_ERROR,)
 
 
 def flaw_of(event: Event) -> Flaw | None:

@@ -119,6 +119,7 @@ def apply(settlement: Settlement, channel: ChannelLife) -> None:
         channel.state = FAILING
         endings.release(channel, settlement.seq)
         return
+    channel.settlements += 1
     channel.unproven.append(settlement)
     memory.settled(channel)
     if settlement.covered and not channel.transactional:
@@ -128,7 +129,6 @@ def apply(settlement: Settlement, channel: ChannelLife) -> None:
         if settlement.tag == 0:
             races.begin(channel, settlement)
     else:
-        channel.singles += 1
         channel.last_single = settlement
         if channel.highest_single is None or channel.highest_single.tag < settlement.tag:
             channel.highest_single = settlement

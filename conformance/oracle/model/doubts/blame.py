@@ -75,7 +75,7 @@ def _numbered(fact: Numbered, rules: Collection[str]) -> None:
         delivery.copy.queue.unsettle(delivery.copy, indeterminate=True)
     held = channel.unacked.get(tag)
     if held is not None:
-        _lose_sight(held.copy)
+        lose_sight(held.copy)
 
 
 def _delivered(fact: Delivered, rules: Collection[str]) -> None:
@@ -95,11 +95,11 @@ def _misplaced(copy: Copy) -> None:
     elif copy.place == GONE and held is not None and held.settlement is not None:
         for other in held.settlement.covered:
             if other.copy.holder is other and other.copy.place in (GONE, WAITING):
-                _lose_sight(other.copy)
+                lose_sight(other.copy)
     elif copy.place == VOID and copy.publisher is not None:
         for voided in copy.publisher.voided:
-            _lose_sight(voided)
-    _lose_sight(copy)
+            lose_sight(voided)
+    lose_sight(copy)
 
 
 def _forget_cancelled(held: Delivery) -> None:
@@ -110,7 +110,7 @@ def _forget_cancelled(held: Delivery) -> None:
             other.copy.queue.unsettle(other.copy, indeterminate=True)
 
 
-def _lose_sight(copy: Copy) -> None:
+def lose_sight(copy: Copy) -> None:
     """It may be anywhere, also after it was seen again."""
     copy.ambiguous = True
     copy.queue.unsettle(copy, indeterminate=True)
@@ -118,7 +118,7 @@ def _lose_sight(copy: Copy) -> None:
 
 def _missing(fact: Missing, rules: Collection[str]) -> None:
     for copy in fact.copies:
-        _lose_sight(copy)
+        lose_sight(copy)
 
 
 def _let_pass(fact: Accepted | Overlooked, rules: Collection[str]) -> None:
@@ -158,7 +158,7 @@ def _unanswered(fact: Unanswered, rules: Collection[str]) -> None:
     if fact.obligation.kind == owed.CONFIRM and fact.channel is not None:
         for publication in fact.channel.unconfirmed.values():
             for copy in publication.copies:
-                _lose_sight(copy)
+                lose_sight(copy)
 
 
 def _closed(fact: ClosedUnasked, rules: Collection[str]) -> None:

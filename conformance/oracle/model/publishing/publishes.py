@@ -14,6 +14,7 @@ from conformance.history.events import Event
 from conformance.oracle import topology
 from conformance.oracle.model.connections import requests
 from conformance.oracle.model.connections.channels import ChannelLife, ConfirmRequest
+from conformance.oracle.model.doubts import blame
 from conformance.oracle.model.publishing import routing
 from conformance.oracle.model.queues import dropping
 from conformance.oracle.model.queues.queue import Queue
@@ -185,9 +186,18 @@ def _queues(model: Model, event: Event, way: routing.Route) -> list[Queue]:
         return way
     if event.exchange:
         model.publish_somewhere()
+        _double(model, event.message or "")
         return []
     queue = model.queue(event.routing_key or "")
     return [] if queue.deleted else [queue]
+
+
+def _double(model: Model, message: str) -> None:
+    """Another message of this id may be in any queue from now on."""
+    for queue in model.queues.values():
+        copy = queue.copies.get(message)
+        if copy is not None:
+            blame.lose_sight(copy)
 
 
 def _copy(channel: ChannelLife, event: Event, queue: Queue, publication: Publication) -> Copy:

@@ -3,7 +3,8 @@ they have.
 
 A memory of the family: the publishes of each channel that have not been proven to be taken, with the rule that speaks
 of each, from the first on that has one. A close is held against a rule only if it names basic.publish, and all
-publishes that it can be about have the same rule.
+publishes that it can be about have the same rule. Of a publish with several peculiarities that is the rarest, unless
+the rule of another is broken.
 """
 
 from __future__ import annotations
@@ -59,11 +60,16 @@ PUBLISHES = 1024
 """So many publishes that nothing proves to be taken are remembered of a channel; of more, none."""
 
 
+Rules = tuple[str, ...]
+"""Those that say that a publish is to be taken, the one at stake first; none: it has nothing that they speak of, or too
+much."""
+
+
 @dataclass(slots=True)
 class Peculiar:
     """Publishes that no answer has proven to be taken, by the seq at which their channel was opened."""
 
-    unproven: dict[int, list[tuple[int, str]]] = field(default_factory=dict)
+    unproven: dict[int, list[tuple[int, Rules]]] = field(default_factory=dict)
 
 
 @follows("basic.publish")
@@ -73,19 +79,19 @@ def published(fact: Passed, notes: Notes) -> None:
     if event.direction != TO_BROKER or channel is None or channel.state != OPEN or channel.adopted:
         return
     memory = notes.memory(Peculiar)
-    rule = peculiarity(event, fact.connection.user)
+    rules = peculiarities(event, fact.connection.user)
     listed = memory.unproven.get(channel.opened)
     if listed is None:
-        if rule:
-            memory.unproven[channel.opened] = [(event.seq, rule)]
+        if rules:
+            memory.unproven[channel.opened] = [(event.seq, rules)]
     elif len(listed) < PUBLISHES:
-        listed.append((event.seq, rule))
+        listed.append((event.seq, rules))
     else:
         del memory.unproven[channel.opened]
 
 
-def peculiarity(event: Event, user: str) -> str:
-    """The one rule that says that this publish of this user is to be taken; empty: there is none, or several."""
+def peculiarities(event: Event, user: str) -> Rules:
+    """The rules that say that this publish of this user is to be taken."""
     size = event.body_size or 0
     split = size > 1 and body_frames(event.raw, size) > 1 and uneven(event.raw)
     special = particulars.of_publish(event)
@@ -93,9 +99,9 @@ def peculiarity(event: Event, user: str) -> str:
     if special:
         found = [special, *(rule for rule in found if rule != TYPES)]
     elif not found and has_frame_end(event):
-        return particulars.OCTETS
+        return (particulars.OCTETS,)
     own = USER not in found or f'"user_id": "{user}"' in event.arguments
-    return found[0] if len(found) == 1 and own else ""
+    return tuple(found) if own and (special or len(found) == 1) else ()
 
 
 @judges(Answered, TIME, NUMBERS, WORDS)
@@ -117,10 +123,10 @@ def confirmed(fact: Confirmed, notes: Notes) -> None:
         _taken(memory, fact.channel, [one for one in listed if one[0] in resolved], notes)
 
 
-def _taken(memory: Peculiar, channel: ChannelLife, taken: list[tuple[int, str]], notes: Notes) -> None:
+def _taken(memory: Peculiar, channel: ChannelLife, taken: list[tuple[int, Rules]], notes: Notes) -> None:
     if not taken:
         return
-    notes.exercise(*(rule for _, rule in taken if rule and rule in (TIME, NUMBERS, WORDS)))
+    notes.exercise(*(rule for _, rules in taken for rule in rules[:1] if rule in (TIME, NUMBERS, WORDS)))
     left = [one for one in memory.unproven[channel.opened] if one not in taken]
     if left:
         memory.unproven[channel.opened] = left
@@ -149,10 +155,16 @@ def _refused(event: Event, what: str, channels: Iterable[ChannelLife], notes: No
     if not memory.unproven or code in ELSEWHERE or not (ids == PUBLISH or nameless):
         return
     sent = [one for channel in channels for one in memory.unproven.get(channel.opened, [])]
-    rules = {rule for _, rule in sent}
-    if len(rules) == 1 and (rule := rules.pop()) and (rule != particulars.OCTETS or code in OF_FRAMES):
-        seqs = [seq for seq, _ in sent]
-        notes.find(rule, event, "the publish is taken", f"{what}: {closing(event.args)}", *seqs[-SHOWN:])
+    at_stake = {rules[:1] for _, rules in sent}
+    if (
+        len(at_stake) != 1
+        or not (first := at_stake.pop())
+        or (first == (particulars.OCTETS,) and code not in OF_FRAMES)
+    ):
+        return
+    seqs, others = [seq for seq, _ in sent], dict.fromkeys(rule for _, rules in sent for rule in rules[1:])
+    seen = f"{what}: {closing(event.args)}"
+    notes.find(first[0], event, "the publish is taken", seen, *seqs[-SHOWN:], unless=tuple(others))
 
 
 @refuses(USER, "basic.publish", code=406, what="a publish with the user-id of somebody else")

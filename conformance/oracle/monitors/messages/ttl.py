@@ -29,6 +29,7 @@ from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.patience import DROPPED, too_late
 from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.topology import Message, explain
+from conformance.oracle.topology.explaining import MATCHED
 from conformance.oracle.topology.state import NamedQueue
 
 OWN, OF_QUEUE, SMALLER, STAYS = "TTL-001", "TTL-002", "TTL-003", "TTL-004"
@@ -122,7 +123,7 @@ class Lives:
 def published(fact: Passed, notes: Notes) -> None:
     """How long may it live?"""
     event, connection = fact.event, fact.connection
-    queue = _destination(fact)
+    queue, matched = _destination(fact)
     found = NUMBER.search(event.arguments) if '"expiration"' in event.arguments else None
     shared = _milliseconds(queue.arguments.get(TTL)) if queue is not None and queue.arguments else None
     if queue is None or not event.message or (found is None and shared is None):
@@ -131,14 +132,15 @@ def published(fact: Passed, notes: Notes) -> None:
     if channel is None or channel.state != OPEN or channel.indeterminate or not connection.usable():
         lives.lost += 1
         return
-    strange = "immediate" in event.flags or '"CC"' in event.arguments
+    strange = "immediate" in event.flags or '"CC"' in event.arguments or '"x-death"' in event.arguments
     life = None
     plain = _plain(queue, notes) and not fact.topology.policies
     if plain and queue.there_for(channel) and not strange and event.message not in lives.by_message:
         own = int(found[1]) * MILLISECOND if found else None
         waiting = None if channel.transactional else _waiting(connection, queue.name)
         life = Life(queue.name, event.connection, event.seq, event.time_ns, own, shared, waiting)
-        life.kept, life.ranked = LEAKS.isdisjoint(queue.arguments), LEVELS in queue.arguments
+        life.kept = LEAKS.isdisjoint(queue.arguments) and not matched
+        life.ranked = LEVELS in queue.arguments
     lives.lost += life is None
     lives.by_message[event.message] = life
     if channel.transactional:
@@ -148,18 +150,22 @@ def published(fact: Passed, notes: Notes) -> None:
         lives.lost += 1
 
 
-def _destination(fact: Passed) -> NamedQueue | None:
-    """The one queue that it comes to, where that is certain."""
+def _destination(fact: Passed) -> tuple[NamedQueue | None, bool]:
+    """The one queue that it comes to, where that is certain. Is it a match that leads it there? Who sees the match
+    otherwise never puts it there."""
     event, connection = fact.event, fact.connection
     channel = connection.channels.get(event.channel)
     if not event.exchange:
-        return fact.topology.queue(connection.vhost, event.routing_key or "")
+        return fact.topology.queue(connection.vhost, event.routing_key or ""), False
     if channel is None or '"CC"' in event.arguments or '"BCC"' in event.arguments:
-        return None
+        return None, False
     message = Message(event.routing_key or "", event.arguments)
     ways = explain(fact.topology, channel, event.exchange, message)
-    names = [*ways.reached] if ways is not None and not ways.delicate else []
-    return fact.topology.queue(connection.vhost, names[0]) if len(names) == 1 else None
+    reached = [*ways.reached.items()] if ways is not None and not ways.delicate else []
+    if len(reached) != 1:
+        return None, False
+    name, labels = reached[0]
+    return fact.topology.queue(connection.vhost, name), not MATCHED.isdisjoint(labels)
 
 
 @judges(Policed)

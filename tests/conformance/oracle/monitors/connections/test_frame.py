@@ -45,8 +45,16 @@ BROKEN = [
     ("FRAME-012", ELSEWHERE + "- deadline replies"),
     ("FRAME-012", ELSEWHERE + "0 < bye-ok \n - end c fin"),
     ("FRAME-005", f"{TWO_HEADERS} 0 < kicked 501 0 0 wrong"),
+    ("FRAME-005", f"{sent('FRAME-005')} 0 < kicked 504 60 40 CHANNEL_ERROR"),
 ]
 LAWFUL = [
+    *(
+        (
+            "a channel that is not open may be looked for first",
+            f"@open 2 \n - octets c {octets.hex()} \n 0 < kicked 504 60 40 no",
+        )
+        for octets in (OCTETS["FRAME-005"], OCTETS["FRAME-016"])
+    ),
     ("the end alone after another frame end", f"{sent('FRAME-001')} - end c fin"),
     ("the end alone after an unknown type", f"{sent('FRAME-002')} - end c reset"),
     ("any method may be named", f"{sent('FRAME-005')} 0 < kicked 505 60 40 unexpected"),

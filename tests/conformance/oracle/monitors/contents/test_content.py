@@ -101,6 +101,7 @@ BROKEN = [
     ("CONTENT-010", got(NUMBERS, NUMBERS.replace("[2,310]", "[1,31]"))),
     ("CONTENT-011", got(NO_NUMBER, ZERO)),
     ("CONTENT-011", refused(NO_NUMBER, "0 < kicked 541 0 0 INTERNAL_ERROR")),
+    ("CONTENT-011", refused(NO_NUMBER.replace("{", '{"timestamp":1700000000000,', 1))),
     ("CONTENT-012", refused(DEEP)),
     ("CONTENT-012", got(DEEP, SHALLOW)),
     ("CONTENT-013", with_end("1 > get q \n 1 < get-ok 1 m1 q octets=61")),

@@ -97,14 +97,23 @@ def test_a_sound_close_right_behind_the_settlement(play) -> None:
     assert book.exercised["ACK-018"] == 1
 
 
-def test_many_settlements_of_a_quorum_queue_may_be_stuck_in_a_buffer(play) -> None:
+@pytest.mark.parametrize("multiple", ["", " multiple"])
+def test_many_settlements_of_a_quorum_queue_may_be_stuck_in_a_buffer(play, multiple: str) -> None:
     names = [f"m{n}" for n in range(40)]
-    acks = "\n".join(f"1 > ack {n}" for n in range(1, 41))
+    acks = "\n".join(f"1 > ack {n}{multiple}" for n in range(1, 41))
     book = play(
         f"@queue q quorum \n @stock q {' '.join(names)} \n @hold 1 q {' '.join(names)} \n {acks} \n"
         "@barrier 1 \n @close 1 \n @drain q m39",
     )
     assert book.broken == ["ACK-018"]
+
+
+def test_another_message_of_its_id_may_have_come_by_an_exchange(play) -> None:
+    """Where that leads nobody knows."""
+    taken = "@queue q \n @open 1 \n 1 > publish q m1 \n 1 > get q no_ack \n 1 < get-ok 1 m1 q \n"
+    again = "1 > get q no_ack \n 1 < get-ok 2 m1 q"
+    assert play(taken + "1 > publish k m1 exchange=theirs \n" + again).broken == []
+    assert play(taken + again).broken == ["MODE-002"]
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,7 @@ BROKEN = [
     ),
     ("TTL-012", LEASE + "@consume 3 q c1 \n" + LATE + PASSIVE + GONE),
 ]
+OLD_RECORD = 'with={"expiration":"60000","headers":{"x-death":["S","old"]}}'
 ANEW = "d:1 > open \n d:1 < open-ok \n d:1 > declare q passive \n"
 NOBODY = "d:1 < closed 404 50 10 NOT_FOUND"
 LAWFUL = {
@@ -119,6 +120,10 @@ LAWFUL = {
     "the consumer waited, and the delivery is read late": WAITED.replace("=0", "=100") + LATE + "2 < deliver c1 1 m1 q",
     "it expired while the answer was under way": PLAIN + OWN + ASK + LATE + EMPTY,
     "somebody else has taken it": PLAIN + "@consume 3 q c1 no_ack \n" + OWN + ASK + EMPTY,
+    "its publisher has given it a header that is called like the record of deaths": PLAIN
+    + f"1 > publish q m1 {OLD_RECORD} \n 1 < ack 1 \n {ASK} 2 < get-ok 1 m1 q {OLD_RECORD} \n 2 > reject 1 \n"
+    + ASK
+    + EMPTY,
     "the queue was purged": PLAIN + OWN + "2 > purge q \n 2 < purge-ok \n" + ASK + EMPTY,
     "it was given back in time": GIVEN_BACK.replace(LATE, HALF) + AGAIN,
     "what waits is not confirmed": WAITED.replace("1 < ack 1 \n", "")
@@ -149,3 +154,11 @@ def test_quorum_queues_before_3_10_know_no_time(play) -> None:
     quorum = PLAIN.replace("@queue q", "@queue q quorum") + OWN + LATE + ASK + GOT
     assert play(quorum, "rabbitmq-3.8").broken == []
     assert play(quorum, "rabbitmq-3.10").broken == ["TTL-001"]
+
+
+def test_who_sees_a_match_otherwise_never_put_it_there(play) -> None:
+    route = "@queue q \n @route x topic a.# q \n @confirming 1 \n @open 2 \n"
+    publish = "1 > publish a.b m1 exchange=x expiration=60000 \n 1 < ack 1 \n"
+    assert play(route + publish + HALF + ASK + EMPTY).broken == []
+    direct = route.replace("topic a.# q", "fanout - q")
+    assert play(direct + publish + HALF + ASK + EMPTY).broken == ["TTL-004"]

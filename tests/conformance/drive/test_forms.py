@@ -1,0 +1,128 @@
+"""Other forms of the same: what is sent, and that nobody is blamed for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from codec import methods as m
+from conformance.catalogue import profiles
+from conformance.drive.drivers.raw import Target
+from conformance.drive.forms import HOURS, RANKED, RICH, UNREACHED, WAYS, Forms, changed
+from conformance.drive.machines.revisits import Circumstances, Veteran
+from conformance.history.events import TO_BROKER, Event
+from conformance.history.recorder import Recorder
+from reference_broker import ReferenceBroker
+
+PLAIN = Circumstances(frozenset(), 0, 0, give_back=True, stock=0)
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[Target]:
+    with ReferenceBroker() as broker:
+        yield Target.parse(broker.url)
+
+
+def veteran(target: Target, *rules: str, **refused: str) -> Veteran:
+    profile = profiles.load("documented")
+    return Veteran(target, replace(profile, refused=refused), Recorder("run", "reference"), "scene", rules)
+
+
+def said(stage: Veteran, forms: Forms, **circumstances: Any) -> list[Event]:
+    """What is sent while a message is published, got and settled, and another one consumed; nobody is blamed."""
+
+    def scene() -> None:
+        channel, queue = stage.channel(), stage.queue()
+        channel.publish(queue, 3)
+        stage.barrier(channel)
+        for settle in (channel.ack, channel.reject):
+            tag = stage.get(channel, queue)
+            assert tag is not None
+            settle(tag)
+            stage.barrier(channel)
+        channel.consume(queue)
+        stage.quiesce()
+        channel.nack(channel.unacked[0])
+        stage.barrier(channel)
+
+    stage.twice(scene, replace(PLAIN, forms=forms, **circumstances))
+    assert stage.finish(give_back=True).findings == []
+    stage.cleanup()
+    return [event for event in stage.events if event.direction == TO_BROKER]
+
+
+def sent(events: list[Event], method: str) -> list[Event]:
+    return [event for event in events if event.method == method]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_publish_gets_to_its_queue_by_an_exchange(target: Target, way: str) -> None:
+    stage = veteran(target)
+    publishes = sent(said(stage, Forms(way=way)), "basic.publish")
+    assert publishes
+    assert all(one.exchange for one in publishes)
+    assert len([event for event in stage.events if event.method == "basic.get-ok"]) >= 4
+
+
+def test_what_the_broker_does_not_offer_is_said_as_the_scene_says_it(target: Target) -> None:
+    stage = veteran(target, **{"alternate-exchange": "540", "nowait": "540", "expiration": "540", "x-expires": "540"})
+    forms = Forms("alternate", quiet=True, rich=True, ranked=True, unreached=("x-expires",))
+    events = said(stage, forms)
+    assert not any(one.exchange or '"expiration"' in one.arguments for one in sent(events, "basic.publish"))
+    assert not any(one.has("no_wait") for one in sent(events, "basic.consume"))
+    assert not any("x-expires" in one.arguments for one in sent(events, "queue.declare"))
+
+
+def test_scenes_that_end_exchanges_or_rights_keep_to_the_default_one(target: Target) -> None:
+    assert not any(one.exchange for one in sent(said(veteran(target, "DUR-001"), Forms("direct")), "basic.publish"))
+
+
+def test_the_oldest_delivery_is_settled_by_a_multiple_settlement(target: Target) -> None:
+    events = said(veteran(target), Forms(multiple=True))
+    assert all(one.has("multiple") for one in sent(events, "basic.ack") + sent(events, "basic.nack"))
+    assert not sent(events, "basic.reject")
+
+
+def test_a_consumer_is_started_without_an_answer(target: Target) -> None:
+    assert all(one.has("no_wait") for one in sent(said(veteran(target), Forms(quiet=True)), "basic.consume"))
+
+
+def test_a_message_has_all_properties_and_a_queue_arguments_that_are_never_reached(target: Target) -> None:
+    events = said(veteran(target), Forms(rich=True, ranked=True, persistent=True, unreached=tuple(UNREACHED)))
+    assert all(f'"{name}"' in one.arguments for one in sent(events, "basic.publish") for name in (*RICH, *RANKED))
+    declared = sent(events, "queue.declare")
+    assert any(f'"x-expires": {HOURS}' in one.arguments and '"x-max-priority": 5' in one.arguments for one in declared)
+
+
+def test_channel_numbers_are_passed_over(target: Target) -> None:
+    opened = sent(said(veteran(target), Forms(channels=254)), "channel.open")
+    assert {one.channel for one in opened} & {255, 256}
+    by_number = sent(said(veteran(target, "FRAME-001"), Forms(channels=254)), "channel.open")
+    assert not any(255 <= one.channel < 300 for one in by_number)
+
+
+def test_a_limit_of_the_scene_is_not_mixed_with_another(target: Target) -> None:
+    stage = veteran(target)
+
+    def scene() -> None:
+        stage.queue({"x-max-length": 2})
+
+    stage.twice(scene, replace(PLAIN, forms=Forms(unreached=("x-overflow", "x-expires"))))
+    stage.finish()
+    limited = [one.arguments for one in sent(stage.events, "queue.declare") if '"x-max-length"' in one.arguments]
+    assert limited
+    assert all("x-overflow" not in one and "x-expires" in one for one in limited)
+    stage.cleanup()
+
+
+def test_a_body_may_be_empty(target: Target) -> None:
+    events = said(veteran(target), Forms(), octets=-1)
+    assert all(one.body_size == 0 for one in sent(events, "basic.publish"))
+
+
+def test_a_method_is_changed_in_what_is_named_alone() -> None:
+    changed_one = changed(m.BasicAck(3, 7, False), multiple=True)
+    assert (changed_one.channel, changed_one.delivery_tag, changed_one.multiple) == (3, 7, True)
