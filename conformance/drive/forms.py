@@ -2,8 +2,9 @@
 
 A publish to a queue goes through an exchange that leads to just this queue. The oldest delivery is settled by a
 multiple settlement. A consumer is started without an answer, and a question behind it is answered instead. A message
-has all the properties that change nothing, and a queue arguments that are never reached. Where the broker does not
-offer what a form needs, all is sent as the scene says it.
+has all the properties that change nothing, and a queue arguments that are never reached. Between what the scene sends,
+something is asked that changes nothing. Where the broker does not offer what a form needs, all is sent as the scene
+says it.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ from typing import Any
 
 from codec import Method, values
 from codec import methods as m
+from conformance.catalogue.rules.features import PASSIVE
 from conformance.drive.channel import Channel
 from conformance.drive.drivers.raw import Item
 from conformance.drive.stage import Stage
 
+OFTEN = 0.15
+"""Of what a scene sends, before so much something is asked that changes nothing."""
 HOURS = 36_000_000
 """Milliseconds: longer than any history, on a clock that is turned on as well."""
 AMPLE = 2**30
@@ -74,6 +78,8 @@ class Forms:
     unreached: tuple[str, ...] = ()
     channels: int = 0
     """So many channel numbers are passed over."""
+    asides: int = 0
+    """The seed of what is asked in between; 0: nothing is."""
 
     @classmethod
     def drawn(cls, chance: random.Random) -> Forms:
@@ -86,6 +92,7 @@ class Forms:
             chance.random() < 0.5,
             tuple(chance.sample(sorted(UNREACHED), chance.choice((0, 0, 0, 1)))),
             chance.choice((0, 0, 254, 1000)),
+            chance.choice((0, 0, chance.randrange(1, 1 << 32))),
         )
 
 
@@ -103,6 +110,11 @@ class Speaker:
         self._entrance = self._exit = ""
         """The exchange that is published to, and the one that queues are bound to."""
         self._led: set[str] = set()
+        self._asides = Asides(stage, forms.asides if not about & (MOVING | NUMBERED) else 0)
+
+    def prepare(self, idle: str) -> None:
+        """Before the scene begins; `idle`: a queue that it does not know."""
+        self._asides.prepare(idle)
 
     def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Of a classic queue: those that are given, and what is never reached and has nothing to do with them."""
@@ -136,6 +148,7 @@ class Speaker:
         """The same items, as they are said here."""
         ours = channel.connection.target == self._stage.target
         for item in items if ours else ():
+            yield from self._asides.before(channel, item)
             if isinstance(item, tuple):
                 yield self._publish(*item)
             elif isinstance(item, Method):
@@ -191,6 +204,53 @@ _SAYINGS: Mapping[type[Method], Callable[[Speaker, Channel, Any], Iterator[Item]
 }
 
 
+class Asides:
+    """What is asked between what a scene sends, on the same channel. None of it changes anything."""
+
+    def __init__(self, stage: Stage, seed: int) -> None:
+        self._stage, self._chance = stage, random.Random(seed) if seed else None
+        self._declared: dict[str, m.QueueDeclare] = {}
+        """How queues were declared that are there for as long as nobody deletes them."""
+        self._idle = self._nowhere = ""
+
+    def prepare(self, idle: str) -> None:
+        """Declares what they need. Without it there are none."""
+        if self._chance is not None:
+            self._idle, self._nowhere = idle, self._stage.exchange()
+
+    def before(self, channel: Channel, item: Item) -> Iterator[Item]:
+        """What is asked before this; mostly nothing."""
+        if isinstance(item, m.QueueDelete):
+            self._declared.pop(item.queue, None)
+        elif isinstance(item, m.QueueDeclare):
+            self._remember(item)
+        if self._chance is None or not self._nowhere or channel.state != "open" or self._chance.random() >= OFTEN:
+            return
+        if not isinstance(item, (bytes, m.ChannelClose, m.ChannelOpen)):
+            yield self._chance.choice(self._possible(channel.number))
+
+    def _remember(self, method: m.QueueDeclare) -> None:
+        kept = not (method.exclusive or method.auto_delete or any(name == "x-expires" for name, *_ in method.arguments))
+        if kept and method.queue and not method.passive:
+            self._declared[method.queue] = method
+
+    def _possible(self, number: int) -> list[Item]:
+        found: list[Item] = [
+            m.BasicGet(number, queue=self._idle, no_ack=True),
+            (m.BasicPublish(number, exchange=self._nowhere, routing_key=""), b"", {"message_id": "nowhere"}),
+        ]
+        if self._stage.offers("channel.flow"):
+            found.append(m.ChannelFlow(number, True))
+        there = sorted(self._declared.keys() & self._stage.belongings.queues.keys())
+        if there and self._chance is not None:
+            again = self._declared[self._chance.choice(there)]
+            found.append(changed(again, channel=number, no_wait=False))
+            if self._stage.offers(PASSIVE):
+                found.append(m.QueueDeclare(number, queue=again.queue, passive=True))
+        return found
+
+
 def changed(method: Any, **fields: Any) -> Any:
     """Another method of the kind, with these fields."""
-    return type(method)(method.channel, **{name: getattr(method, name) for name in method.FIELDS} | fields)
+    kept = {name: getattr(method, name) for name in method.FIELDS}
+    return type(method)(fields.pop("channel", method.channel), **kept | fields)

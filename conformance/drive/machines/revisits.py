@@ -73,6 +73,8 @@ class Veteran(Stage):
         self._declared: list[tuple[Mapping[str, Any], str]] = []
         self._before: dict[Channel, int] = {}
         self.connect("older")
+        if circumstances.forms.asides:
+            self._speaker.prepare(super().queue())
         scene()
         self.quiesce()
         self._again = True

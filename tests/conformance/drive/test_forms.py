@@ -126,3 +126,30 @@ def test_a_body_may_be_empty(target: Target) -> None:
 def test_a_method_is_changed_in_what_is_named_alone() -> None:
     changed_one = changed(m.BasicAck(3, 7, False), multiple=True)
     assert (changed_one.channel, changed_one.delivery_tag, changed_one.multiple) == (3, 7, True)
+
+
+def test_something_is_asked_in_between_and_changes_nothing(target: Target) -> None:
+    plain, asked = said(veteran(target), Forms()), said(veteran(target), Forms(asides=3))
+    more = {method: len(sent(asked, method)) - len(sent(plain, method)) for method in ("basic.get", "queue.declare")}
+    assert all(more.values())
+    assert [one.exchange for one in sent(asked, "basic.publish") if one.message == "nowhere"]
+
+
+def test_a_queue_that_was_deleted_is_not_declared_again(target: Target) -> None:
+    stage = veteran(target)
+
+    def scene() -> None:
+        channel, queue = stage.channel(), stage.queue()
+        channel.delete(queue)
+        for _ in range(50):
+            channel.flow()
+        stage.quiesce()
+
+    stage.twice(scene, replace(PLAIN, forms=Forms(asides=1)))
+    deleted = [one.queue for one in sent(stage.events, "queue.delete")]
+    for queue in deleted:
+        named = [one.method for one in stage.events if one.direction == TO_BROKER and one.queue == queue]
+        assert named[-1] == "queue.delete"
+    assert len(deleted) == 2
+    stage.finish()
+    stage.cleanup()
