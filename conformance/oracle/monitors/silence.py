@@ -211,7 +211,10 @@ def _of_missing(channel: ChannelLife, consumer: Consumer, copy: Copy) -> tuple[s
         return (slots.GETS_COUNT,)
     if tag_of_former(channel, consumer) and slots.of_starved(channel, consumer, copy) != "QOS-020":
         return ("CAN-013",)
-    return _of_the_queue(consumer, copy) or _of_starved(channel, consumer, copy)
+    if of_queue := _of_the_queue(consumer, copy):
+        return of_queue
+    quiet = consumer.quiet and not consumer.received and not tag_of_former(channel, consumer)
+    return ("NOWAIT-005",) if quiet else _of_starved(channel, consumer, copy)
 
 
 def _of_the_queue(consumer: Consumer, copy: Copy) -> tuple[str, ...]:
@@ -225,7 +228,7 @@ def _of_the_queue(consumer: Consumer, copy: Copy) -> tuple[str, ...]:
         return ("CPRIO-002",)
     if source.levels and source.kind == "classic" and copy.entry == PUBLISHED:
         return ("PRIO-007",)
-    return ("NOWAIT-005",) if consumer.quiet and not consumer.received else ()
+    return ()
 
 
 def _handed_over(queue: Queue) -> bool:

@@ -202,9 +202,10 @@ def test_what_a_deleted_queue_had_sent_may_follow_cancel_ok(play) -> None:
     assert play(crossing + "1 < deliver c1 1 m1 q").broken == []
 
 
-def test_slots_that_are_not_given_to_a_successor_of_the_same_tag(play) -> None:
+@pytest.mark.parametrize("start", ["1 > consume q c1 \n 1 < consume-ok c1", "1 > consume q c1 no_wait \n @barrier 1"])
+def test_slots_that_are_not_given_to_a_successor_of_the_same_tag(play, start: str) -> None:
     book = play(
-        """
+        f"""
         @queue q quorum
         @stock q m1 m2
         1 > open
@@ -216,8 +217,7 @@ def test_slots_that_are_not_given_to_a_successor_of_the_same_tag(play) -> None:
         1 < deliver c1 1 m1 q
         1 > cancel c1
         1 < cancel-ok c1
-        1 > consume q c1
-        1 < consume-ok c1
+        {start}
         - deadline replies
     """,
         "rabbitmq-4.0",
