@@ -16,6 +16,7 @@ from typing import Any
 
 from codec import Method, values
 from codec import methods as m
+from conformance.catalogue import rules as catalogue
 from conformance.catalogue.rules.features import PASSIVE
 from conformance.drive.channel import Channel
 from conformance.drive.drivers.raw import Item
@@ -102,7 +103,8 @@ class Speaker:
     def __init__(self, stage: Stage, forms: Forms) -> None:
         self._stage, self._forms = stage, forms
         about = {rule.partition("-")[0] for rule in stage.rules}
-        passable = not about & MOVING and all(map(stage.offers, WAYS.get(forms.way, ())))
+        moving = bool(about & MOVING) or any(map(_ends_the_broker, stage.rules))
+        passable = not moving and all(map(stage.offers, WAYS.get(forms.way, ())))
         self._way = forms.way if passable else ""
         self.passed_over = 0 if about & NUMBERED else forms.channels
         added = (RICH, forms.rich), (RANKED, forms.ranked), (PERSISTENT, forms.persistent)
@@ -110,7 +112,7 @@ class Speaker:
         self._entrance = self._exit = ""
         """The exchange that is published to, and the one that queues are bound to."""
         self._led: set[str] = set()
-        self._asides = Asides(stage, forms.asides if not about & (MOVING | NUMBERED) else 0)
+        self._asides = Asides(stage, 0 if moving or about & NUMBERED else forms.asides)
 
     def prepare(self, idle: str) -> None:
         """Before the scene begins; `idle`: a queue that it does not know."""
@@ -202,6 +204,11 @@ _SAYINGS: Mapping[type[Method], Callable[[Speaker, Channel, Any], Iterator[Item]
     m.BasicNack: Speaker._settle,
     m.BasicReject: Speaker._settle,
 }
+
+
+def _ends_the_broker(rule: str) -> bool:
+    """Is it about what is there when the broker is back?"""
+    return any(feature.endswith(" command") for feature in catalogue.get(rule).needs)
 
 
 class Asides:

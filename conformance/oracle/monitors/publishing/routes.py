@@ -15,6 +15,8 @@ from conformance.oracle.monitors.table import judges
 from conformance.oracle.monitors.topology import route
 
 NOT_FOUND = 404
+EXCHANGE = 40
+"""The class of methods about exchanges."""
 
 NO_ROUTE, NO_CONSUMERS = 312, 313
 ADDRESS, CONTENT = "RETURN-005", "RETURN-006"
@@ -186,8 +188,10 @@ def survived(fact: Delivered, notes: Notes) -> None:
 
 @judges(ClosedUnasked, "CNF-013")
 def queue_lost(fact: ClosedUnasked, notes: Notes) -> None:
-    """A durable queue that is not found after the crash has taken along what was promised."""
-    if fact.event.args.get("reply_code") != NOT_FOUND:
+    """A durable queue that is not found after the crash has taken along what was promised. An exchange that is not
+    found has not."""
+    ids = ids_of(fact.event)
+    if fact.event.args.get("reply_code") != NOT_FOUND or ids == PUBLISH or ids[0] == EXCHANGE:
         return
     for queue in [request.source for request in fact.channel.pending() if request.source is not None]:
         lost = [copy for copy in queue.missed.values() if copy.survives]

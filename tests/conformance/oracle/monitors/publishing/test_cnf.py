@@ -244,6 +244,11 @@ def test_what_a_crash_leaves_comes_in_any_order(play, came: str) -> None:
     assert play(KEPT + AFTER + f"d:2 < get-ok 1 {came} persistent").broken == []
 
 
+def test_an_exchange_that_is_gone_after_a_crash_has_taken_no_message_along(play) -> None:
+    gone = "d:2 > publish q m5 exchange=x \n d:2 < closed 404 60 40 gone"
+    assert play(KEPT + AFTER + gone).broken == []
+
+
 def test_a_crash_ends_what_connections_are_owed(play) -> None:
     """CNF-020: the confirm of m2 will never come, and a lost connection is no fault of a broker that was killed."""
     assert play(KEPT + "- deadline replies").broken == []
