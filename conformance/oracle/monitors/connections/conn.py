@@ -374,4 +374,5 @@ def _idle(fact: ConnectionFailed) -> bool:
     busy = any(one.pending() or one.unproven or one.publishing for one in channels)
     mistaken = any(one.method_error is not None and not one.close_seen for one in channels)
     leaving = connection.closing or connection.handshake.awaited
+    mistaken = mistaken or connection.misused > 0
     return not (busy or mistaken or leaving or connection.heartbeat or fact.failing)

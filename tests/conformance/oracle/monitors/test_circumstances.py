@@ -296,6 +296,13 @@ def test_it_arises_where_it_should(play: Any, name: str) -> None:
     assert name in met(play, name, ARISES[name])
 
 
+@pytest.mark.parametrize("name", ["time-to-live", "expires-among-priorities", "time-beside-consumers"])
+def test_an_exchange_leads_there_as_well(play: Any, name: str) -> None:
+    text = ARISES[name].replace("@open 1", "@open 1 \n @exchange x q").replace("@consume", "@exchange x q \n @consume")
+    text = text.replace("publish q m1", "publish q m1 exchange=x")
+    assert name in met(play, name, text)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_it_does_not_arise_beside_that(play: Any, name: str) -> None:
     assert name not in met(play, name, MISSES[name])

@@ -180,3 +180,13 @@ LAWFUL = [
     ),
     ("a connection that was joined", f"- joined c \n {LOGIN} \n 1 > open \n 0 > enter \n 0 > enter \n - end c fin"),
 ]
+
+
+def test_a_method_on_a_channel_that_is_not_open_may_be_noticed_late(play) -> None:
+    """CONN-014: whoever has made such a mistake is no bystander of another, also where something was answered since."""
+    failed = (
+        "{0}1 > declare q durable \n {0}1 < closed 406 50 10 other \n {0}1 > closed-ok \n {0}1 > declare q durable \n"
+    )
+    text = "@queue q \n @open 1 \n d:1 > open \n d:1 < open-ok \n" + failed.format("") + failed.format("d:")
+    text += "d:0 < kicked 504 50 10 none \n 3 > open \n 3 < open-ok \n 0 < kicked 504 50 10 none"
+    assert play(text).broken == []
