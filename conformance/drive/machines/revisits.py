@@ -15,7 +15,8 @@ from typing import Any
 
 from conformance.drive.channel import Channel
 from conformance.drive.drivers.raw import Item, RawConnection
-from conformance.drive.forms import Forms, Speaker
+from conformance.drive.forms.shape import Forms
+from conformance.drive.forms.speaker import Speaker
 from conformance.drive.machines import before
 from conformance.drive.payloads import EMPTY
 from conformance.drive.stage import Stage
@@ -118,7 +119,9 @@ class Veteran(Stage):
                 self._declared.remove(one)
                 return one[1]
         given = arguments or before.arguments(super().queue, self._now.used)
-        queue = super().queue(self._speaker.arguments(given) if self.queue_type == "classic" else given)
+        if self.queue_type == "classic":
+            given, durable = self._speaker.arguments(given), False if self._speaker.transient else None
+        queue = super().queue(given, durable)
         self._declared.append((arguments or {}, queue))
         self._speaker.lead(queue)
         if self.queue_type == "classic" and not arguments:

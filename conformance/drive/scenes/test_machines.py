@@ -111,5 +111,5 @@ def test_timeouts(campaign: CampaignFixture, machine: Machine) -> None:
 
 @rule(families=tuple(rules.FAMILIES), depth="ci", last=True)
 def test_revisits(campaign: CampaignFixture) -> None:
-    """Every scene once more, where channels and queues have a past, and names and bodies another length."""
+    """Every scene once more, where channels and queues have a past, and where the same is said in other forms."""
     campaign.revisit()

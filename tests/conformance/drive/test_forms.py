@@ -11,7 +11,7 @@ import pytest
 from codec import methods as m
 from conformance.catalogue import profiles
 from conformance.drive.drivers.raw import Target
-from conformance.drive.forms import HOURS, RANKED, RICH, UNREACHED, WAYS, Forms, changed
+from conformance.drive.forms.shape import HOURS, RANKED, RICH, UNREACHED, WAYS, Forms, changed
 from conformance.drive.machines.revisits import Circumstances, Veteran
 from conformance.history.events import TO_BROKER, Event
 from conformance.history.recorder import Recorder
@@ -68,8 +68,20 @@ def test_a_publish_gets_to_its_queue_by_an_exchange(target: Target, way: str) ->
 
 
 def test_what_the_broker_does_not_offer_is_said_as_the_scene_says_it(target: Target) -> None:
-    stage = veteran(target, **{"alternate-exchange": "540", "nowait": "540", "expiration": "540", "x-expires": "540"})
-    forms = Forms("alternate", quiet=True, rich=True, ranked=True, unreached=("x-expires",))
+    stage = veteran(
+        target,
+        **{"alternate-exchange": "540", "nowait": "540", "expiration": "540", "x-expires": "540", "x-priority": "540"},
+    )
+    forms = Forms(
+        "alternate",
+        equal=True,
+        confirmed=True,
+        transient=True,
+        quiet=True,
+        rich=True,
+        ranked=True,
+        unreached=("x-expires",),
+    )
     events = said(stage, forms)
     assert not any(one.exchange or '"expiration"' in one.arguments for one in sent(events, "basic.publish"))
     assert not any(one.has("no_wait") for one in sent(events, "basic.consume"))
@@ -153,3 +165,34 @@ def test_a_queue_that_was_deleted_is_not_declared_again(target: Target) -> None:
     assert len(deleted) == 2
     stage.finish()
     stage.cleanup()
+
+
+def test_publishes_are_mandatory_and_confirmed(target: Target) -> None:
+    stage = veteran(target)
+    publishes = sent(said(stage, Forms(mandatory=True, confirmed=True)), "basic.publish")
+    assert all(one.has("mandatory") for one in publishes)
+    selected = [(one.connection, one.channel) for one in sent(stage.events, "confirm.select")]
+    assert {(one.connection, one.channel) for one in publishes} <= {*selected}
+    assert len({*selected}) == len(selected)
+
+
+def test_a_channel_that_a_scene_gives_a_mode_keeps_it(target: Target) -> None:
+    stage = veteran(target)
+
+    def scene() -> None:
+        channel, queue = stage.channel(), stage.queue()
+        channel.tx_select()
+        channel.publish(queue)
+        channel.tx_commit()
+        stage.quiesce()
+
+    stage.twice(scene, replace(PLAIN, forms=Forms(confirmed=True)))
+    assert stage.finish().findings == []
+    assert not sent(stage.events, "confirm.select")
+    stage.cleanup()
+
+
+def test_consumers_have_one_priority_and_queues_are_transient(target: Target) -> None:
+    events = said(veteran(target), Forms(equal=True, transient=True))
+    assert all('"x-priority": 3' in one.arguments for one in sent(events, "basic.consume"))
+    assert any(not one.has("durable") for one in sent(events, "queue.declare"))

@@ -1,100 +1,33 @@
-"""Other forms in which a scene can say the same. A broker must not tell them apart, or must do as well by them.
+"""Says in the forms of its history what a scene sends.
 
 A publish to a queue goes through an exchange that leads to just this queue. The oldest delivery is settled by a
-multiple settlement. A consumer is started without an answer, and a question behind it is answered instead. A message
-has all the properties that change nothing, and a queue arguments that are never reached. Between what the scene sends,
-something is asked that changes nothing. Where the broker does not offer what a form needs, all is sent as the scene
-says it.
+multiple settlement. A consumer is started without an answer, and a question behind it is answered instead; all have one
+priority. A message has all the properties that change nothing, and a queue arguments that are never reached. Publishes
+are mandatory, and confirmed. Between what the scene sends, something is asked that changes nothing. Where the broker
+does not offer what a form needs, all is sent as the scene says it.
 """
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from codec import Method, values
 from codec import methods as m
 from conformance.catalogue import rules as catalogue
-from conformance.catalogue.rules.features import PASSIVE
+from conformance.catalogue.rules.features import TRANSIENT
 from conformance.drive.channel import Channel
 from conformance.drive.drivers.raw import Item
+from conformance.drive.forms.asides import Asides
+from conformance.drive.forms.shape import EQUAL, PERSISTENT, RANKED, RICH, UNREACHED, WAYS, Forms, changed
 from conformance.drive.stage import Stage
 
-OFTEN = 0.15
-"""Of what a scene sends, before so much something is asked that changes nothing."""
-HOURS = 36_000_000
-"""Milliseconds: longer than any history, on a clock that is turned on as well."""
-AMPLE = 2**30
-"""Octets: more than any history leaves in a queue."""
-
-RICH: Mapping[str, Any] = {
-    "content_type": "text/plain",
-    "content_encoding": "identity",
-    "headers": values.table({f"header {number}": f"value {number}" for number in range(40)}),
-    "correlation_id": "c" * 200,
-    "reply_to": "nobody",
-    "timestamp": 1_700_000_000,
-    "type": "kind",
-    "app_id": "application",
-}
-"""Of a message: what nobody acts on."""
-RANKED: Mapping[str, Any] = {"priority": 3, "expiration": str(HOURS)}
-"""What is acted on, and here makes no difference. The order of messages is left open by it, and whether they stay."""
-PERSISTENT: Mapping[str, Any] = {"delivery_mode": 2}
-
-UNREACHED: Mapping[str, Mapping[str, Any]] = {
-    "x-max-priority": {"x-max-priority": 5},
-    "x-message-ttl": {"x-message-ttl": HOURS},
-    "x-expires": {"x-expires": HOURS},
-    "x-max-length": {"x-max-length-bytes": AMPLE},
-    "x-overflow": {"x-max-length-bytes": AMPLE, "x-overflow": "reject-publish"},
-}
-"""Of a classic queue, by the feature that it takes."""
-
-WAYS: Mapping[str, tuple[str, ...]] = {
-    "direct": ("direct exchange",),
-    "topic": ("topic exchange",),
-    "onward": ("direct exchange", "exchange.bind"),
-    "alternate": ("direct exchange", "alternate-exchange"),
-}
-"""How a publish gets to its queue, with the features that it takes."""
 MOVING = frozenset({"DUR", "AUTH", "POLICY"})
 """Families whose scenes end exchanges, or the right to use them."""
+MODAL = frozenset({"TX", "CNF", "TAG", "CHAN", "CONN", "FRAME"})
+"""Families whose scenes say in which mode a channel is."""
 NUMBERED = frozenset({"FRAME", "CHAN", "CONN"})
 """Families whose scenes say octets, with channels by their numbers."""
-
-
-@dataclass(frozen=True, slots=True)
-class Forms:
-    """Of one history. As they are by default, a scene says what it says."""
-
-    way: str = ""
-    quiet: bool = False
-    multiple: bool = False
-    rich: bool = False
-    ranked: bool = False
-    persistent: bool = False
-    unreached: tuple[str, ...] = ()
-    channels: int = 0
-    """So many channel numbers are passed over."""
-    asides: int = 0
-    """The seed of what is asked in between; 0: nothing is."""
-
-    @classmethod
-    def drawn(cls, chance: random.Random) -> Forms:
-        return cls(
-            chance.choice(("", "", *WAYS)),
-            chance.random() < 0.3,
-            chance.random() < 0.3,
-            chance.random() < 0.5,
-            chance.random() < 0.1,
-            chance.random() < 0.5,
-            tuple(chance.sample(sorted(UNREACHED), chance.choice((0, 0, 0, 1)))),
-            chance.choice((0, 0, 254, 1000)),
-            chance.choice((0, 0, chance.randrange(1, 1 << 32))),
-        )
 
 
 class Speaker:
@@ -109,6 +42,12 @@ class Speaker:
         self.passed_over = 0 if about & NUMBERED else forms.channels
         added = (RICH, forms.rich), (RANKED, forms.ranked), (PERSISTENT, forms.persistent)
         self._properties = {name: value for some, there in added if there for name, value in some.items()}
+        if forms.rich:
+            self._properties["user_id"] = stage.target.user
+        self.transient = forms.transient and not moving and stage.offers(TRANSIENT)
+        self._confirms = forms.confirmed and not about & MODAL and stage.offers("confirm.select")
+        self._moded: set[Channel] = set()
+        """Channels that are in confirm mode, or in a transaction."""
         self._entrance = self._exit = ""
         """The exchange that is published to, and the one that queues are bound to."""
         self._led: set[str] = set()
@@ -152,6 +91,7 @@ class Speaker:
         for item in items if ours else ():
             yield from self._asides.before(channel, item)
             if isinstance(item, tuple):
+                yield from self._select(channel)
                 yield self._publish(*item)
             elif isinstance(item, Method):
                 yield from self._method(channel, item)
@@ -160,9 +100,17 @@ class Speaker:
         if not ours:
             yield from items
 
+    def _select(self, channel: Channel) -> Iterator[Item]:
+        """Confirm mode, before the first publish of a channel that is in no mode."""
+        if self._confirms and channel not in self._moded and channel.state == "open":
+            self._moded.add(channel)
+            yield m.ConfirmSelect(channel.number)
+
     def _publish(self, method: m.BasicPublish, body: bytes, properties: Mapping[str, Any]) -> Item:
         if not method.exchange and method.routing_key in self._led:
             method = changed(method, exchange=self._entrance)
+        if self._forms.mandatory:
+            method = changed(method, mandatory=True)
         added = {name: value for name, value in self._properties.items() if self._adds(name, properties)}
         return method, body, {**properties, **added}
 
@@ -175,12 +123,19 @@ class Speaker:
     def _method(self, channel: Channel, method: Method) -> Iterator[Item]:
         if isinstance(method, (m.QueueDeclare, m.QueueDelete)):
             self._led.discard(method.queue)
+        elif isinstance(method, m.ChannelOpen):
+            self._moded.discard(channel)
+        elif isinstance(method, (m.ConfirmSelect, m.TxSelect)):
+            self._moded.add(channel)
         say = _SAYINGS.get(type(method))
         yield from say(self, channel, method) if say else (method,)
 
     def _start(self, channel: Channel, method: m.BasicConsume) -> Iterator[Item]:
         quiet = self._forms.quiet and bool(method.consumer_tag) and not method.no_wait
         asks = self._stage.offers("nowait") and self._stage.offers("channel.flow")
+        ranked = any(name in EQUAL for name, *_ in method.arguments)
+        if self._forms.equal and not ranked and self._stage.offers("x-priority"):
+            method = changed(method, arguments=[*method.arguments, *values.table(EQUAL)])
         if quiet and asks:
             yield changed(method, no_wait=True)
             yield m.ChannelFlow(channel.number, True)
@@ -209,55 +164,3 @@ _SAYINGS: Mapping[type[Method], Callable[[Speaker, Channel, Any], Iterator[Item]
 def _ends_the_broker(rule: str) -> bool:
     """Is it about what is there when the broker is back?"""
     return any(feature.endswith(" command") for feature in catalogue.get(rule).needs)
-
-
-class Asides:
-    """What is asked between what a scene sends, on the same channel. None of it changes anything."""
-
-    def __init__(self, stage: Stage, seed: int) -> None:
-        self._stage, self._chance = stage, random.Random(seed) if seed else None
-        self._declared: dict[str, m.QueueDeclare] = {}
-        """How queues were declared that are there for as long as nobody deletes them."""
-        self._idle = self._nowhere = ""
-
-    def prepare(self, idle: str) -> None:
-        """Declares what they need. Without it there are none."""
-        if self._chance is not None:
-            self._idle, self._nowhere = idle, self._stage.exchange()
-
-    def before(self, channel: Channel, item: Item) -> Iterator[Item]:
-        """What is asked before this; mostly nothing."""
-        if isinstance(item, m.QueueDelete):
-            self._declared.pop(item.queue, None)
-        elif isinstance(item, m.QueueDeclare):
-            self._remember(item)
-        if self._chance is None or not self._nowhere or channel.state != "open" or self._chance.random() >= OFTEN:
-            return
-        if not isinstance(item, (bytes, m.ChannelClose, m.ChannelOpen)):
-            yield self._chance.choice(self._possible(channel.number))
-
-    def _remember(self, method: m.QueueDeclare) -> None:
-        kept = not (method.exclusive or method.auto_delete or any(name == "x-expires" for name, *_ in method.arguments))
-        if kept and method.queue and not method.passive:
-            self._declared[method.queue] = method
-
-    def _possible(self, number: int) -> list[Item]:
-        found: list[Item] = [
-            m.BasicGet(number, queue=self._idle, no_ack=True),
-            (m.BasicPublish(number, exchange=self._nowhere, routing_key=""), b"", {"message_id": "nowhere"}),
-        ]
-        if self._stage.offers("channel.flow"):
-            found.append(m.ChannelFlow(number, True))
-        there = sorted(self._declared.keys() & self._stage.belongings.queues.keys())
-        if there and self._chance is not None:
-            again = self._declared[self._chance.choice(there)]
-            found.append(changed(again, channel=number, no_wait=False))
-            if self._stage.offers(PASSIVE):
-                found.append(m.QueueDeclare(number, queue=again.queue, passive=True))
-        return found
-
-
-def changed(method: Any, **fields: Any) -> Any:
-    """Another method of the kind, with these fields."""
-    kept = {name: getattr(method, name) for name in method.FIELDS}
-    return type(method)(fields.pop("channel", method.channel), **kept | fields)

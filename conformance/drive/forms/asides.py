@@ -1,0 +1,66 @@
+"""What is asked between what a scene sends, on the same channel. None of it changes anything.
+
+A queue is declared again as it is, or looked for. A queue that nobody uses is asked for a message. A message is
+published that goes nowhere. The flow is asked for.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from codec import methods as m
+from conformance.catalogue.rules.features import PASSIVE
+from conformance.drive.channel import Channel
+from conformance.drive.drivers.raw import Item
+from conformance.drive.forms.shape import changed
+from conformance.drive.stage import Stage
+
+OFTEN = 0.15
+"""Of what a scene sends, before so much something is asked."""
+
+
+class Asides:
+    """Of one history."""
+
+    def __init__(self, stage: Stage, seed: int) -> None:
+        self._stage, self._chance = stage, random.Random(seed) if seed else None
+        self._declared: dict[str, m.QueueDeclare] = {}
+        """How queues were declared that are there for as long as nobody deletes them."""
+        self._idle = self._nowhere = ""
+
+    def prepare(self, idle: str) -> None:
+        """Declares what they need. Without it there are none."""
+        if self._chance is not None:
+            self._idle, self._nowhere = idle, self._stage.exchange()
+
+    def before(self, channel: Channel, item: Item) -> Iterator[Item]:
+        """What is asked before this; mostly nothing."""
+        if isinstance(item, m.QueueDelete):
+            self._declared.pop(item.queue, None)
+        elif isinstance(item, m.QueueDeclare):
+            self._remember(item)
+        if self._chance is None or not self._nowhere or channel.state != "open" or self._chance.random() >= OFTEN:
+            return
+        if not isinstance(item, (bytes, m.ChannelClose, m.ChannelOpen)):
+            yield self._chance.choice(self._possible(channel.number))
+
+    def _remember(self, method: m.QueueDeclare) -> None:
+        kept = not (method.exclusive or method.auto_delete or any(name == "x-expires" for name, *_ in method.arguments))
+        if kept and method.queue and not method.passive:
+            self._declared[method.queue] = method
+
+    def _possible(self, number: int) -> list[Item]:
+        found: list[Item] = [
+            m.BasicGet(number, queue=self._idle, no_ack=True),
+            (m.BasicPublish(number, exchange=self._nowhere, routing_key=""), b"", {"message_id": "nowhere"}),
+        ]
+        if self._stage.offers("channel.flow"):
+            found.append(m.ChannelFlow(number, True))
+        there = sorted(self._declared.keys() & self._stage.belongings.queues.keys())
+        if there and self._chance is not None:
+            again = self._declared[self._chance.choice(there)]
+            found.append(changed(again, channel=number, no_wait=False))
+            if self._stage.offers(PASSIVE):
+                found.append(m.QueueDeclare(number, queue=again.queue, passive=True))
+        return found
