@@ -2,8 +2,9 @@
 
     python single_active.py amqp://guest:guest@localhost:5672/%2F ...
 
-Two consumers of a classic queue with x-single-active-consumer, each with a limit of two. Five messages that are not
-persistent are published. The consumer that is served holds two of them, and is cancelled. Two more are published.
+Two consumers of a classic queue with x-single-active-consumer, each with a limit of two. Five messages are published,
+first such that are not persistent, then such that are. The consumer that is served holds two of them, and is cancelled.
+Two more are published.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ ACTIVE = wire.short("x-single-active-consumer") + b"t\x01"
 NACKED, SILENCE = "refused", 1.5
 
 
-def transient(channel: int, queue: str) -> bytes:
-    """A publish with a body of one octet that is not persistent."""
+def message(channel: int, queue: str, persistent: bool) -> bytes:
+    """A publish with a body of one octet."""
     start = wire.method(channel, wire.PUBLISH, bytes(2) + wire.short("") + wire.short(queue) + bytes(1))
-    return start + wire.frame(2, channel, struct.pack(">HHQH", 60, 0, 1, 0)) + wire.frame(3, channel, b"m")
+    mode = b"\2" if persistent else b"\1"
+    return start + wire.frame(2, channel, struct.pack(">HHQH", 60, 0, 1, 0x1000) + mode) + wire.frame(3, channel, b"m")
 
 
 def declare(connection: wire.Connection) -> None:
@@ -29,11 +31,11 @@ def declare(connection: wire.Connection) -> None:
     connection.wait(wire.DECLARE_OK)
 
 
-def publish(connection: wire.Connection, count: int) -> list[str]:
+def publish(connection: wire.Connection, count: int, persistent: bool) -> list[str]:
     """What is said of each."""
     said = []
     for _ in range(count):
-        connection.send(transient(1, QUEUE))
+        connection.send(message(1, QUEUE, persistent))
         said.append("confirmed" if connection.wait(wire.ACK, wire.NACK)[1] == wire.ACK else NACKED)
     return said
 
@@ -54,7 +56,20 @@ def deliveries(connection: wire.Connection) -> int:
     return count
 
 
-def cancelled(url: str) -> str:
+def left(connection: wire.Connection) -> list[str]:
+    """What is got then: marked as redelivered or not."""
+    found = []
+    while True:
+        connection.send(wire.get(1, QUEUE, True))
+        got = connection.wait(wire.GET_OK, wire.GET_EMPTY)
+        if got[1] == wire.GET_EMPTY:
+            return found
+        connection.read()
+        connection.read()
+        found.append("redelivered" if got[2][8] else "new")
+
+
+def cancelled(url: str, persistent: bool) -> str:
     """What becomes of the messages."""
     connection = wire.Connection(url)
     connection.open(1)
@@ -62,19 +77,18 @@ def cancelled(url: str) -> str:
     connection.send(wire.method(1, wire.CONFIRM, bytes(1)))
     connection.wait(wire.CONFIRM_OK)
     first, second = consumer(url), consumer(url)
-    publish(connection, 5)
+    publish(connection, 5, persistent)
     held = deliveries(first)
     first.send(wire.cancel(1))
     taken = deliveries(second)
-    said = publish(connection, 2)
+    said = publish(connection, 2, persistent)
     first.end()
     second.end()
-    left = 0
-    while connection.take(1, QUEUE, no_ack=True) is not None:
-        left += 1
+    found = left(connection)
     connection.delete(1, QUEUE)
     connection.end()
-    return f"it held {held}; the next gets {taken}; then {', '.join(said)}; {left} of 7 are left"
+    rest = f"{len(found)} of 7 are left, {found.count('redelivered')} marked as redelivered"
+    return f"it held {held}; the next gets {taken}; then {', '.join(said)}; {rest}"
 
 
 def exclusive(url: str) -> str:
@@ -99,7 +113,8 @@ def main() -> None:
         connection = wire.Connection(url)
         print(connection.broker)
         connection.end()
-        print(f"  the consumer that is served is cancelled: {cancelled(url)}")
+        print(f"  the consumer that is served is cancelled: {cancelled(url, False)}")
+        print(f"  the same with persistent messages: {cancelled(url, True)}")
         print(f"  an exclusive consumer: {exclusive(url)}")
 
 

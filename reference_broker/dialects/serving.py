@@ -17,8 +17,11 @@ BEHAVIOURS: list[Behaviour] = []
     until="3.10",
 )
 class NobodyAfterACancel(Queue):
-    """The real one fails, and loses what is not on disk. Here it only stops."""
+    """The real one fails, loses what is not on disk, and finds the rest marked as redelivered. Here nothing is lost."""
 
     def hand_over(self, former: Consumer) -> None:
         if self.quorum is not None or former.channel.closing or not former.own.held:
             super().hand_over(former)
+            return
+        for entry in self.ready.entries():
+            entry.redelivered = entry.redelivered or entry.message.header.delivery_mode == 2

@@ -98,7 +98,7 @@ def _ends(channel: ChannelLife, event: Event) -> Found:
 def _unapplied(channel: ChannelLife, event: Event) -> bool:
     """May its last settlement not have reached the queue? What the channel answers does not show that it has; the
     confirm of a later publish does."""
-    last = channel.last_single
+    last = channel.last_settlement
     return last is not None and last.seq > channel.confirmed_from and event.time_ns - last.time_ns < APPLIES
 
 

@@ -69,7 +69,7 @@ def _reach_one_queue(publication: Publication, settlement: Settlement) -> bool:
 
 def _accept(channel: ChannelLife, publication: Publication, at: int) -> None:
     channel.accepted += 1
-    if channel.last_single is not None and _reach_one_queue(publication, channel.last_single):
+    if channel.last_settlement is not None and _reach_one_queue(publication, channel.last_settlement):
         channel.confirmed_from = max(channel.confirmed_from, publication.seq)
     if channel.forgiven == NEVER:
         return
