@@ -44,6 +44,7 @@ class Model:
         "settings",
         "topology",
         "uncounted",
+        "wandering",
     )
 
     def __init__(self, profile: Profile) -> None:
@@ -68,6 +69,8 @@ class Model:
         """Connections that have ended."""
         self.deleted: deque[str] = deque()
         """Queues that the client had deleted."""
+        self.wandering: dict[str, int] = {}
+        """How many of the latest messages of an id went where nobody knows."""
 
     def read(self, event: Event) -> Iterable[Fact]:
         """The facts in this event, in order; the model learns from each when the next is asked for."""

@@ -63,7 +63,7 @@ def cancelled(model: Model, connection: Connection, event: Event) -> Found:
     if known is not None and known.source.deleted:
         yield life(channel), "cancel-meets-deletion"
         yield f"connection {connection.name}", "cancel-meets-deletion"
-    if consumer is not None and (consumer.source.fresh or consumer.source.returned or consumer.source.held):
+    if consumer is not None and (consumer.source.may_hold() or consumer.source.held):
         yield life(channel), "cancel-amid-deliveries"
         yield f"queue {consumer.queue}", "cancel-amid-deliveries"
 

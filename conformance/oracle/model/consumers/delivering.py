@@ -205,6 +205,7 @@ def _delivered(
     copy = queue.copies.get(message)
     if copy is None or _another(copy, queue, event) or _again(model, copy, queue, event):
         copy = _unknown(event, queue, copy)
+        copy.ambiguous = copy.ambiguous or model.wandering.get(copy.id, 0) > 1
     delivery = Delivery(
         tag,
         message,

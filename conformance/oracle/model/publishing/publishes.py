@@ -31,6 +31,8 @@ FRAME_END, SMALL = b"\xce", 4096
 """No broker refuses a body of so few octets for its size."""
 RECENT = 128
 """This many messages are remembered for what may be returned, at least, and all that may be owed a return."""
+WANDERING = 1024
+"""So many ids are remembered of messages that went where nobody knows."""
 ALIKE = 64
 """This many with the same content."""
 
@@ -194,7 +196,10 @@ def _queues(model: Model, event: Event, way: routing.Route) -> list[Queue]:
 
 def _double(model: Model, message: str) -> None:
     """Another message of this id may be in any queue from now on."""
-    for queue in model.queues.values():
+    model.wandering[message] = model.wandering.get(message, 0) + 1
+    if len(model.wandering) > WANDERING:
+        del model.wandering[next(iter(model.wandering))]
+    for queue in model.queues.values() if not model.open else ():
         copy = queue.copies.get(message)
         if copy is not None:
             blame.lose_sight(copy)

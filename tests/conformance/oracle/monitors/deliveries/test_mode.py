@@ -114,6 +114,9 @@ def test_another_message_of_its_id_may_have_come_by_an_exchange(play) -> None:
     again = "1 > get q no_ack \n 1 < get-ok 2 m1 q"
     assert play(taken + "1 > publish k m1 exchange=theirs \n" + again).broken == []
     assert play(taken + again).broken == ["MODE-002"]
+    unknown = taken.replace("publish q m1", "publish k m1 exchange=theirs")
+    assert play(unknown.replace("1 > get", "1 > publish k m1 exchange=theirs \n 1 > get") + again).broken == []
+    assert play(unknown + again).broken == ["MODE-002"]
 
 
 @pytest.mark.parametrize(
