@@ -33,17 +33,15 @@ def test_a_single_ack_settles_one(stage: Stage) -> None:
     stage.quiesce()
 
 
-def _over_a_queue_that_is_gone(stage: Stage) -> None:
-    """One that has been deleted lies between two others."""
-    channel, (before, gone, behind) = stage.channel(), (stocked(stage, 1) for _ in "123")
-    for queue in (before, gone, behind):
+def _over_a_queue_that_is_gone(stage: Stage) -> tuple[Channel, list[str]]:
+    """A channel holds a message of each of three queues, of which the one in the middle is deleted then; the others."""
+    channel, queues = stage.channel(), [stocked(stage, 1) for _ in "123"]
+    for queue in queues:
         stage.fetch(channel, queue, 1)
+    gone = queues.pop(1)
     stage.backstage(gone).delete(gone)
     stage.quiesce()
-    channel.ack(3, multiple=True)
-    stage.barrier(channel)
-    channel.close()
-    stage.quiesce()
+    return channel, queues
 
 
 @rule("ACK-002")
@@ -72,7 +70,11 @@ def test_a_multiple_settles_all_up_to_its_tag(stage: Stage) -> None:
     stage.barrier(channel)
     channel.close()
     stage.quiesce()
-    _over_a_queue_that_is_gone(stage)
+    channel, _ = _over_a_queue_that_is_gone(stage)
+    channel.ack(3, multiple=True)
+    stage.barrier(channel)
+    channel.close()
+    stage.quiesce()
     if stage.queue_type == "classic" and stage.offers("x-max-priority"):
         _below_a_higher_priority(stage)
 
@@ -227,7 +229,8 @@ def test_a_multiple_needs_an_outstanding_tag(stage: Stage, method: str) -> None:
 @rule("ACK-011")
 @pytest.mark.parametrize("requeue", [True, False], ids=["requeue", "discard"])
 def test_a_multiple_nack_mirrors_a_multiple_ack(stage: Stage, requeue: bool) -> None:
-    """Up to a tag over a gap, and all by tag 0: another channel looks what is there, then this one."""
+    """Up to a tag over a gap, and all by tag 0: another channel looks what is there, then this one. Of two queues; and
+    of three, one of which has been deleted."""
     for tag, count in ((4, 3), (0, 5)):
         channel, queue = holding(stage, 6)
         channel.ack(2)
@@ -240,6 +243,14 @@ def test_a_multiple_nack_mirrors_a_multiple_ack(stage: Stage, requeue: bool) -> 
         channel.get(queue)
         stage.quiesce()
     _of_two_queues(stage, requeue)
+    for tag in (3, 0):
+        channel, queues = _over_a_queue_that_is_gone(stage)
+        channel.nack(tag, multiple=True, requeue=requeue)
+        stage.barrier(channel)
+        for queue in queues:
+            stage.fetch(stage.channel(), queue, 1 if requeue else 0)
+        channel.close()
+        stage.quiesce()
 
 
 def _of_two_queues(stage: Stage, requeue: bool) -> None:

@@ -122,7 +122,8 @@ def test_a_failing_multiple_settles_nothing(stage: Stage) -> None:
 
 @rule("ERR-006")
 def test_what_follows_the_error_is_ignored(stage: Stage) -> None:
-    """Good settlements, publishes, a get and a consume: behind a bad ack in one write, and before close-ok.
+    """Good settlements, publishes with bodies of one frame and of several, a get and a consume: behind a bad ack in one
+    write, and before close-ok.
 
     The channel has a consumer: what is published after the close, elsewhere, is not for it any more.
     """
@@ -143,6 +144,7 @@ def test_what_follows_the_error_is_ignored(stage: Stage) -> None:
 def keep_talking(channel: Channel, queue: str) -> None:
     channel.ack(1)
     channel.publish(queue, 3)
+    channel.publish(queue, body=large(channel))
     channel.get(queue)
     channel.consume(queue)
     channel.declare(queue, passive=True)

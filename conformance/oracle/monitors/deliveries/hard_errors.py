@@ -19,7 +19,7 @@ from conformance.oracle.monitors.table import judges
 CHANNEL_ERROR, NOT_IMPLEMENTED, INTERNAL_ERROR = 504, 540, 541
 ANY_REFUSAL = frozenset({"CAN-017"})
 """Rules that ask for a refusal of whatever form: their own judges look at it."""
-CLOSE, CLOSE_OK = (20, 40), (20, 41)
+CLOSE, CLOSE_OK, PUBLISH = (20, 40), (20, 41), (60, 40)
 FRAMES, INVALID = (501, 505), 503
 """Codes of a broker that expects other frames; and of one that has no use for a method, or for what it says."""
 EVERYWHERE = frozenset(
@@ -181,22 +181,21 @@ def connection_lost_over_a_close(fact: ConnectionFailed, notes: Notes) -> None:
 
 @judges(ConnectionFailed, "ERR-006")
 def connection_lost_over_what_is_discarded(fact: ConnectionFailed, notes: Notes) -> None:
-    """What came for a channel that the broker had closed, before close-ok, cost the connection that it names."""
+    """What came for a channel that the broker had closed, before close-ok, cost the connection that it names. Where it
+    names nothing, frames were not expected: those of the content of a publish."""
     event, connection = fact.event, fact.connection
-    if event.kind != METHOD or fact.error is not None or fact.failing or not _over_a_channel(fact):
+    if event.kind != METHOD or fact.error is not None or fact.failing or connection.misused or connection.overheard:
         return
-    ids = ids_of(event)
+    ids, code = ids_of(event), event.args.get("reply_code")
+    if ids == (0, 0) and code in (CHANNEL_ERROR, *FRAMES):
+        ids = PUBLISH
+    elif code != CHANNEL_ERROR and not (ids == PUBLISH and code in FRAMES):
+        return
     living = [one for one in connection.channels.values() if not one.close_seen]
     late = [one.spurned[ids] for one in connection.channels.values() if one.close_seen and ids in one.spurned]
     if late and ids != CLOSE and not any(ids in one.sent or ids in one.spurned for one in living):
         allowed = "what comes for a channel that the broker has closed is discarded"
         notes.find("ERR-006", event, allowed, f"connection: {closing(event.args)}", late[-1])
-
-
-def _over_a_channel(fact: ConnectionFailed) -> bool:
-    """Does the broker complain of a channel that the client has not misused?"""
-    connection = fact.connection
-    return fact.event.args.get("reply_code") == CHANNEL_ERROR and not (connection.misused or connection.overheard)
 
 
 @judges(ConnectionFailed)

@@ -332,6 +332,16 @@ def test_what_is_discarded_costs_no_connection(play) -> None:
     assert "ERR-006" not in play(BAD + REFUSED + late + "@open 7 \n 7 > cancel c2 \n" + lost).broken
 
 
+@pytest.mark.parametrize("lost", ["505 0 0 UNEXPECTED_FRAME", "501 60 40 FRAME_ERROR", "504 0 0 CHANNEL_ERROR"])
+def test_nor_does_the_content_of_what_is_discarded(play, lost: str) -> None:
+    """ERR-006: unless another publish is under way, or nothing has a content; frames go wrong in other ways, too."""
+    late, lost = "1 > publish q m9 \n", f"0 < kicked {lost}"
+    assert play(BAD + REFUSED + late + lost).broken == ["ERR-006"]
+    assert "ERR-006" not in play(BAD + REFUSED + lost).broken
+    assert "ERR-006" not in play(BAD + REFUSED + late + "@open 7 \n 7 > publish q m8 \n" + lost).broken
+    assert "ERR-006" not in play(BAD + REFUSED + late + lost.replace("60 40", "0 0").replace("0 0", "60 20")).broken
+
+
 @pytest.mark.parametrize("closes", [REFUSED, REFUSED + "1 < close-ok \n", REFUSED + "1 > closed-ok \n"])
 def test_what_a_client_sends_behind_its_own_close_is_its_mistake(play, closes: str) -> None:
     """ERR-006: it may cost the connection, although the broker has closed the channel, too."""
