@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+import codec
+from codec import methods as m
 from conformance.drive.around import SECOND, wait
 from conformance.drive.channel import Channel
 from conformance.drive.drivers.raw import RawConnection
@@ -70,6 +72,29 @@ def patiently(stage: Stage, look: Callable[[], None], meanwhile: Callable[[], No
 def neighbours(name: str) -> tuple[str, ...]:
     """Names that are almost this one: in other letters, with a space around them, one letter shorter and longer."""
     return name.swapcase(), f"{name} ", f" {name}", name[:-1], f"{name}/"
+
+
+def half_a_publish(stage: Stage, channel: Channel, queue: str) -> None:
+    """A publish that its client has begun, and most of its body is not there yet."""
+    message, octets = stage.payloads.next_message(), 100
+    header = codec.header(channel.number, octets, message_id=message, delivery_mode=2)
+    body = codec.Body(channel.number, bytes(octets // 10))
+    channel.send(m.BasicPublish(channel.number, routing_key=queue), header.encode(), body.encode())
+
+
+def mistakes(stage: Stage, channel: Channel) -> Mapping[str, Callable[[], object]]:
+    """What costs the channel: each asks for something that is not there. Those that name no queue come last."""
+    nothing = stage.queue()
+    stage.backstage(nothing).delete(nothing)
+    stage.quiesce()
+    return {
+        "consume": lambda: channel.consume(nothing),
+        "get": lambda: channel.get(nothing),
+        "declare": lambda: channel.declare(nothing, passive=True),
+        "exchange": lambda: channel.find_exchange(nothing),
+        "publish": lambda: channel.publish("key", exchange=nothing),
+        "settle": lambda: channel.ack(BAD_TAG),
+    }
 
 
 def large(channel: Channel) -> bytes:

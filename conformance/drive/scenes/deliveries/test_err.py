@@ -8,7 +8,7 @@ ignored, and its number can be opened again. A few mistakes cost the whole conne
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import cycle, product
 
 import pytest
@@ -22,6 +22,7 @@ from conformance.drive.scenes.props import (
     holding,
     large,
     limited,
+    mistakes,
     outstanding,
     reopen,
     restock,
@@ -194,28 +195,14 @@ def test_a_channel_number_can_be_used_again(stage: Stage) -> None:
     channel.consume(queue, tag=consumer)
     stage.quiesce()
     stage.barrier(channel)
-    for failing in _asks_for_what_is_not_there(stage, channel):
-        failing()
+    for mistake in mistakes(stage, channel).values():
+        mistake()
         reopen(stage, channel)
         again = stage.queue()
         channel.consume(again)
         stage.quiesce()
         restock(stage, again, 1)
         stage.barrier(channel)
-
-
-def _asks_for_what_is_not_there(stage: Stage, channel: Channel) -> Iterable[Callable[[], object]]:
-    """Each is a mistake that costs the channel."""
-    nothing = stage.queue()
-    stage.backstage(nothing).delete(nothing)
-    stage.quiesce()
-    return (
-        lambda: channel.consume(nothing),
-        lambda: channel.get(nothing),
-        lambda: channel.declare(nothing, passive=True),
-        lambda: channel.find_exchange(nothing),
-        lambda: channel.publish("key", exchange=nothing),
-    )
 
 
 @rule("ERR-008")

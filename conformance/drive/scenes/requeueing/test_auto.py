@@ -13,7 +13,7 @@ import pytest
 from conformance.drive.around import elapse, wait
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import BAD_TAG, all_back, reopen, restock, stocked
+from conformance.drive.scenes.props import BAD_TAG, all_back, half_a_publish, mistakes, reopen, restock, stocked
 from conformance.drive.stage import Stage
 
 HEARTBEAT, FED = 2, 52
@@ -38,16 +38,20 @@ def laden(stage: Stage, channel: Channel) -> str:
 
 def comes_back(stage: Stage, queue: str, count: int) -> None:
     """Somebody else takes this many messages, one after the other, as they come back. Then a consumer comes who was not
-    there before, and gets what is left, and what comes later."""
+    there before, and gets what is left, and what comes later. It is cancelled before its channel is closed: what is on
+    its way to a consumer may be lost with that."""
     other = stage.channel(connection=stage.connections.get("other") or stage.connect("other"))
     stage.fetch(other, queue, count)
     other.close()
     stage.quiesce()
     later = stage.channel(connection=stage.connections["other"])
-    later.consume(queue, no_ack=True)
+    tag = later.consume(queue, no_ack=True)
     stage.quiesce()
     for _ in "12":
         restock(stage, queue, 1)
+    if stage.cancels and later.state == "open":
+        later.cancel(tag)
+        stage.quiesce()
     later.close()
     stage.quiesce()
 
@@ -75,10 +79,12 @@ def test_a_channel_is_closed(stage: Stage) -> None:
 
 @rule("AUTO-002")
 def test_a_connection_is_closed(stage: Stage) -> None:
-    """Three channels of it hold messages of two queues."""
+    """Three channels of it hold messages of two queues; on one of them a publish is under way."""
     leaving = stage.connect("leaving")
     queues = [laden(stage, stage.channel(connection=leaving)) for _ in range(2)]
-    stage.fetch(stage.channel(connection=leaving), queues[0], 2)
+    getting = stage.channel(connection=leaving)
+    stage.fetch(getting, queues[0], 2)
+    half_a_publish(stage, getting, queues[1])
     leaving.close(stage.deadline)
     for queue in queues:
         comes_back(stage, queue, 4)
@@ -87,9 +93,11 @@ def test_a_connection_is_closed(stage: Stage) -> None:
 @rule("AUTO-003")
 @pytest.mark.parametrize("end", ["hang_up", "abort"])
 def test_a_connection_is_lost(stage: Stage, end: str) -> None:
-    """Without a word, by FIN and by RST, while two channels hold messages."""
+    """Without a word, by FIN and by RST, while two channels hold messages, one of them in the middle of a publish."""
     lost = stage.connect("lost")
-    queues = [laden(stage, stage.channel(connection=lost)) for _ in range(2)]
+    channels = stage.channels(2, lost)
+    queues = [laden(stage, channel) for channel in channels]
+    half_a_publish(stage, channels[0], queues[0])
     getattr(lost, end)()
     for queue in queues:
         comes_back(stage, queue, 4)
@@ -98,7 +106,8 @@ def test_a_connection_is_lost(stage: Stage, end: str) -> None:
 @rule("AUTO-004", last=True)
 def test_a_channel_fails(stage: Stage) -> None:
     """A bad settlement; the client answers the close at once, and only after another consumer has waited in vain. And
-    one connection has several channels that fail, one after the other."""
+    one connection has several channels that fail, one after the other, and one that fails again and again, by mistakes
+    of other kinds."""
     for hold in (False, True):
         failing = stage.connect(f"failing{hold}")
         channel = stage.channel(connection=failing)
@@ -117,10 +126,17 @@ def test_a_channel_fails(stage: Stage) -> None:
         stage.quiesce()
         waiting.close()
         stage.quiesce()
-    for channel in stage.channels(FAILURES, connection=stage.connect("hapless")):
+    hapless = stage.connect("hapless")
+    for channel in stage.channels(FAILURES, hapless):
         laden(stage, channel)
         channel.ack(BAD_TAG)
         reopen(stage, channel)
+    channel = stage.channel(connection=hapless)
+    for mistake in mistakes(stage, channel).values():
+        queue = laden(stage, channel)
+        mistake()
+        reopen(stage, channel)
+        comes_back(stage, queue, 4)
 
 
 @rule("AUTO-005")
