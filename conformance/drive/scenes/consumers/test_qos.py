@@ -11,7 +11,7 @@ import pytest
 
 from codec import methods as m
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import limited, restock, shares, stocked
+from conformance.drive.scenes.props import limited, outstanding, restock, shares, stocked
 from conformance.drive.stage import Stage
 
 MANY = {"classic": 400, "quorum": 2100}
@@ -70,10 +70,14 @@ def test_each_consumer_has_its_own_limit(stage: Stage) -> None:
 
 
 @rule("QOS-004")
-@pytest.mark.parametrize("then", ["many", "none", "at once"])
+@pytest.mark.parametrize("then", ["many", "none", "at once", "together"])
 def test_running_consumers_keep_their_limit(stage: Stage, then: str) -> None:
     """A runs with 2 while the limit becomes 4, none, and 1; B is started under 4. Then A settles one. Or there is none
-    for those to come, and A settles all that it has, twice. Or the other limits come in one write with A."""
+    for those to come, and A settles all that it has, twice. Or the other limits come in one write with A. Or the
+    channel has a limit as well, which they do not reach."""
+    if then == "together":
+        _beside_a_limit_of_the_channel(stage)
+        return
     if then == "none":
         channel = limited(stage, stocked(stage, 8), 2)
         channel.qos(0)
@@ -103,6 +107,22 @@ def test_running_consumers_keep_their_limit(stage: Stage, then: str) -> None:
     stage.quiesce()
     channel.ack(2)
     stage.quiesce()
+
+
+def _beside_a_limit_of_the_channel(stage: Stage) -> None:
+    if not shares(stage):
+        return
+    channel = stage.channel()
+    channel.qos(2)
+    channel.qos(20, global_=True)
+    channel.consume(stocked(stage, 8))
+    stage.quiesce()
+    for limit in (4, 0, 1):
+        channel.qos(limit)
+        stage.quiesce()
+        stage.barrier(channel)
+        channel.ack(outstanding(channel)[0])
+        stage.quiesce()
 
 
 @rule("QOS-005")

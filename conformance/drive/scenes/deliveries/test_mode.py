@@ -61,7 +61,8 @@ def test_an_auto_acked_message_never_comes_back(stage: Stage) -> None:
 @rule("MODE-003")
 def test_the_mode_belongs_to_the_consumer(stage: Stage) -> None:
     """Two consumers on one channel, one automatic and one manual, in both orders; then the channel closes, once after
-    all that can be acknowledged has been, together."""
+    all that can be acknowledged has been, together. And a consumer of either mode that has the tag of one of the other,
+    which was cancelled."""
     for modes in ((True, False), (False, True)):
         channel = stage.channel()
         queues = [stocked(stage, 1) for _ in modes]
@@ -76,6 +77,24 @@ def test_the_mode_belongs_to_the_consumer(stage: Stage) -> None:
             stage.barrier(channel)
         channel.close()
         stage.quiesce()
+        if stage.cancels:
+            _under_one_tag(stage, modes)
+
+
+def _under_one_tag(stage: Stage, modes: tuple[bool, bool]) -> None:
+    """One after the other, each of a queue of its own, of which it gets one message; that is settled where it can be."""
+    channel, tag = stage.channel(), None
+    for no_ack in modes:
+        queue = stocked(stage, 1)
+        tag = channel.consume(queue, no_ack=no_ack, tag=tag)
+        stage.quiesce()
+        if not no_ack:
+            channel.ack(outstanding(channel)[-1])
+            stage.barrier(channel)
+        channel.cancel(tag)
+        stage.quiesce()
+    channel.close()
+    stage.quiesce()
 
 
 @rule("MODE-004")

@@ -6,6 +6,7 @@ their return. Nobody loses a message by it, nobody gets one twice, and from its 
 
 from __future__ import annotations
 
+import contextlib
 from random import Random
 
 import pytest
@@ -15,7 +16,7 @@ from codec import values
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import BAD_TAG, holding, outstanding, reopen, restock, stocked
-from conformance.drive.stage import Stage
+from conformance.drive.stage import NotOffered, Stage
 
 OFTEN = 10
 """Returns of one message."""
@@ -318,18 +319,45 @@ def _recover(stage: Stage, method: type[m.BasicRecover | m.BasicRecoverAsync], s
 
 @rule("RQ-015")
 def test_a_returned_message_is_available_at_once(stage: Stage) -> None:
-    """Two connections consume, one message at a time. Whoever has the only message returns it."""
+    """Two connections consume, one message at a time. Whoever has the only message returns it, in each of the ways. And
+    who has got one returns it, while another consumes; in a transaction, too."""
     queue = stocked(stage, 1)
     channels = [stage.channel(), stage.channel(connection=stage.connect("other"))]
     for channel in channels:
         channel.qos(1)
         channel.consume(queue)
         stage.quiesce()
-    for how in ("nack", "reject", "nack"):
+    for how in ("nack", "reject", "nack", "recover", "recover"):
         for channel in channels:
-            for tag in channel.unacked:
+            tags = channel.unacked
+            if tags and how == "recover":
+                channel.recover()
+            for tag in tags if how != "recover" else ():
                 getattr(channel, how)(tag)
         stage.quiesce()
+    for how in ("nack", "reject", "recover", "commit"):
+        with contextlib.suppress(NotOffered):
+            _got_and_returned(stage, how)
+
+
+def _got_and_returned(stage: Stage, how: str) -> None:
+    """There is nobody else, and nothing comes for the one who waits, but what the other has. If it does not come, it is
+    looked for while the other is still there, which may have kept it."""
+    getter, queue = holding(stage, 1)
+    waiting = stage.channel(connection=stage.connections["other"])
+    if how == "commit":
+        getter.tx_select()
+    waiting.consume(queue)
+    stage.quiesce()
+    if how == "recover":
+        getter.recover()
+    elif how == "commit":
+        getter.reject(1)
+        getter.tx_commit()
+    else:
+        getattr(getter, how)(1)
+    stage.quiesce()
+    stage.get(stage.channel(), queue)
 
 
 FOREIGN = "cl\u00e9.\u9375.\U0001f511"
