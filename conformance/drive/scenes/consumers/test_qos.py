@@ -7,6 +7,8 @@ time. What takes a slot and what gives one back is in `test_qos_slots`.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from codec import methods as m
@@ -16,13 +18,21 @@ from conformance.drive.stage import Stage
 
 MANY = {"classic": 400, "quorum": 2100}
 """More than a window that somebody might take for unlimited; of quorum queues it is known."""
+KINDS: tuple[dict[str, Any], ...] = (
+    {"no_wait": True},
+    {"exclusive": True},
+    {"arguments": {"x-priority": 3}},
+    {"tag": ""},
+)
+"""What a consumer may be beside."""
 WIDE, MORE = ((1 << 8) + 2, (1 << 15) + 2), 5
 
 
 @rule("QOS-001")
 def test_a_consumers_limit_is_never_passed(stage: Stage) -> None:
     """Limits of 1, 2 and 5 over three times as many messages; then one message more. The queue is purged, and some come
-    again, while the consumer holds what it may. And a consumer is started with nowait."""
+    again, while the consumer holds what it may. And consumers of all kinds: started with nowait, exclusive, with a
+    priority, and with a tag that the broker chooses."""
     for limit in (1, 2, 5):
         queue = stocked(stage, 3 * limit)
         channel = limited(stage, queue, limit)
@@ -32,11 +42,13 @@ def test_a_consumers_limit_is_never_passed(stage: Stage) -> None:
         stage.quiesce()
         restock(stage, queue, 2)
         stage.barrier(channel)
-    queue, channel = stocked(stage, 5), stage.channel()
-    channel.qos(2)
-    channel.consume(queue, no_wait=True)
-    stage.barrier(channel)
-    stage.barrier(channel)
+    for terms in KINDS:
+        if "arguments" not in terms or stage.offers("x-priority"):
+            queue, channel = stocked(stage, 5), stage.channel()
+            channel.qos(2)
+            channel.consume(queue, **terms)
+            stage.barrier(channel)
+            stage.barrier(channel)
 
 
 @rule("QOS-002")
@@ -54,19 +66,21 @@ def test_a_consumers_limit_is_used_up(stage: Stage) -> None:
 
 @rule("QOS-003")
 def test_each_consumer_has_its_own_limit(stage: Stage) -> None:
-    """Two consumers with a limit of 3 on one channel, of the same queue and of two; and nine with a limit of 1."""
+    """Two consumers with a limit of 3 on one channel, of the same queue and of two; and nine with a limit of 1, whose
+    tags the broker chooses, and of a client's choice."""
     first, second = stocked(stage, 10), stocked(stage, 5)
     channel = limited(stage, first, 3)
     for queue in (first, second):
         channel.consume(queue)
         stage.quiesce()
     stage.barrier(channel)
-    many = stocked(stage, 20)
-    channel = limited(stage, many, 1)
-    for _ in range(8):
-        channel.consume(many)
-        stage.quiesce()
-    stage.barrier(channel)
+    for tag in ("", None):
+        many, channel = stocked(stage, 20), stage.channel()
+        channel.qos(1)
+        for _ in range(9):
+            channel.consume(many, tag=tag)
+            stage.quiesce()
+        stage.barrier(channel)
 
 
 @rule("QOS-004")
