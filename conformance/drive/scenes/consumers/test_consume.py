@@ -112,7 +112,8 @@ def test_sixteen_consumers(stage: Stage) -> None:
 def test_an_exclusive_consumer_ends(stage: Stage, how: str) -> None:
     """It is cancelled, with an answer or without, or its channel closed, by the client or over a mistake, or its
     connection, or its queue is deleted and declared anew; then others are exclusive, in turn, and at last there are
-    two. Each holds what has come to it meanwhile. Or it was refused, beside another one that has left."""
+    two. Each holds what has come to it meanwhile. Or it was refused, beside another one, which leaves; there are others
+    before and after that."""
     if how == "refusal":
         _is_refused(stage)
         return
@@ -150,8 +151,13 @@ def _is_refused(stage: Stage) -> None:
     stage.quiesce()
     channel.consume(queue, exclusive=True)
     stage.quiesce()
-    present.close()
+    beside = stage.channel()
+    beside.consume(queue)
     stage.quiesce()
+    for one in (beside, present):
+        if one.state == "open":
+            one.close()
+        stage.quiesce()
 
     def once() -> None:
         if channel.state != "open":
