@@ -43,23 +43,24 @@ def test_a_wrong_acknowledgement_fails_at_once(stage: Stage) -> None:
 @rule("TX-002")
 def test_a_rollback_makes_deliveries_outstanding_again(stage: Stage) -> None:
     """Acknowledged, returned and multiply settled, rolled back, and nothing comes to others; then settled again in the
-    same ways, and committed. And one is acknowledged and the rest recovered before the rollback; the channel ends, and
-    all come back."""
-    queue = stocked(stage, 6)
-    channel, other = transactional(stage), stage.channel()
-    stage.fetch(channel, queue, 6)
-    channel.ack(1)
-    channel.nack(2)
-    channel.ack(4, multiple=True)
-    channel.tx_rollback()
-    stage.quiesce()
-    other.get(queue)
-    stage.quiesce()
-    channel.ack(1)
-    channel.nack(2)
-    channel.ack(4, multiple=True)
-    channel.tx_commit()
-    stage.quiesce()
+    same ways, or each by itself, and committed. And one is acknowledged and the rest recovered before the rollback; the
+    channel ends, and all come back."""
+    for alike in (True, False):
+        queue = stocked(stage, 6)
+        channel, other = transactional(stage), stage.channel()
+        stage.fetch(channel, queue, 6)
+        _in_all_ways(channel)
+        channel.tx_rollback()
+        stage.quiesce()
+        other.get(queue)
+        stage.quiesce()
+        if alike:
+            _in_all_ways(channel)
+        for tag in () if alike else (4, 1, 3, 2):
+            channel.ack(tag)
+            stage.barrier(channel)
+        channel.tx_commit()
+        stage.quiesce()
     if stage.offers("basic.recover"):
         queue, channel = stocked(stage, 3), transactional(stage)
         stage.fetch(channel, queue, 3)
@@ -72,6 +73,12 @@ def test_a_rollback_makes_deliveries_outstanding_again(stage: Stage) -> None:
         stage.fetch(channel, queue, 1)
         channel.close()
         stage.quiesce()
+
+
+def _in_all_ways(channel: Channel) -> None:
+    channel.ack(1)
+    channel.nack(2)
+    channel.ack(4, multiple=True)
 
 
 @rule("TX-003")
