@@ -12,7 +12,7 @@ import pytest
 
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import BAD_TAG, confirming, large, reopen, restock, stocked
+from conformance.drive.scenes.props import BAD_TAG, confirming, filled, large, reopen, restock, stocked
 from conformance.drive.stage import Stage
 
 MANY = (1 << 8) + 2
@@ -253,7 +253,8 @@ def _dead_letters(stage: Stage, channel: Channel, other: Channel) -> None:
 @rule("TX-010")
 def test_all_is_there(stage: Stage) -> None:
     """Publishes to three queues, by name, by an exchange, and by one that leads there as another's alternate, or by a
-    binding; each is looked into by another channel, at once. Once they come in one write with the commit."""
+    binding; each is looked into by another channel, at once. Once they come in one write with the commit. And if a
+    commit is answered of which a full queue has refused a part, all else is there."""
     queues = [stage.queue() for _ in range(3)]
     exchange, other = stage.exchange(queues[1], queues[2]), stage.channel()
     ways = [exchange, exchange]
@@ -278,6 +279,21 @@ def test_all_is_there(stage: Stage) -> None:
         channel.tx_commit()
     stage.quiesce()
     stage.fetch(other, queues[0], 2, no_ack=True)
+    if stage.queue_type == "classic" and stage.offers("x-overflow") and stage.offers("x-max-length"):
+        _beside_a_refusal(stage, other)
+
+
+def _beside_a_refusal(stage: Stage, other: Channel) -> None:
+    """Some brokers tell of it by closing the channel."""
+    publisher, channel, before, behind = confirming(stage), transactional(stage), stage.queue(), stage.queue()
+    full = filled(stage, publisher)
+    for queue in (before, full, behind):
+        channel.publish(queue)
+    channel.tx_commit()
+    stage.quiesce()
+    if channel.state == "open":
+        for queue in (before, behind):
+            stage.fetch(other, queue, 1, no_ack=True)
 
 
 @rule("TX-011")
