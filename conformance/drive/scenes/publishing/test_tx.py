@@ -316,10 +316,10 @@ def test_the_order_of_a_transaction(stage: Stage) -> None:
 
 @rule("TX-012")
 def test_when_publishes_are_returned(stage: Stage) -> None:
-    """Rolled back, and then committed."""
+    """Rolled back, and then committed; the next transactions have one more, or nothing, and bring no other back."""
     nowhere, channel = stage.exchange(), transactional(stage)
-    for end in (Channel.tx_rollback, Channel.tx_commit):
-        channel.publish("any", 2, mandatory=True, exchange=nowhere)
+    for end, count in ((Channel.tx_rollback, 2), (Channel.tx_commit, 2), (Channel.tx_commit, 1), (Channel.tx_commit, 0)):
+        channel.publish("any", count, mandatory=True, exchange=nowhere)
         stage.barrier(channel)
         end(channel)
         stage.quiesce()
