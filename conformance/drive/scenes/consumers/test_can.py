@@ -208,7 +208,8 @@ def _another(stage: Stage) -> RawConnection:
 
 @rule("CAN-009", last=True)
 def test_nothing_after_cancel_ok(stage: Stage) -> None:
-    """A consumer that drinks from a stream is cancelled; what comes later is another's, or stays."""
+    """A consumer that drinks from a stream is cancelled; what comes later is another's, or stays. And one that is full,
+    which settles then."""
     queue = stocked(stage, 20)
     channel, other = stage.channel(), stage.channel()
     publisher = stage.channel(connection=stage.connect("publisher"))
@@ -224,6 +225,16 @@ def test_nothing_after_cancel_ok(stage: Stage) -> None:
     twice(stage, channel)
     other.consume(queue)
     stage.quiesce()
+    if stage.offers("basic.qos"):
+        queue, full = stocked(stage, 3), stage.channel()
+        full.qos(1)
+        tag = full.consume(queue)
+        stage.quiesce()
+        full.cancel(tag)
+        stage.quiesce()
+        for held in full.unacked:
+            full.ack(held)
+        twice(stage, full)
 
 
 @rule("CAN-010", last=True)

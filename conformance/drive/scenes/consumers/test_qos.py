@@ -13,7 +13,7 @@ import pytest
 
 from codec import methods as m
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import limited, outstanding, restock, shares, stocked
+from conformance.drive.scenes.props import BAD_TAG, limited, outstanding, restock, shares, stocked
 from conformance.drive.stage import Stage
 
 MANY = {"classic": 400, "quorum": 2100}
@@ -32,7 +32,7 @@ WIDE, MORE = ((1 << 8) + 2, (1 << 15) + 2), 5
 def test_a_consumers_limit_is_never_passed(stage: Stage) -> None:
     """Limits of 1, 2 and 5 over three times as many messages; then one message more. The queue is purged, and some come
     again, while the consumer holds what it may. And consumers of all kinds: started with nowait, exclusive, with a
-    priority, and with a tag that the broker chooses."""
+    priority, and with a tag that the broker chooses. And another channel of the connection fails."""
     for limit in (1, 2, 5):
         queue = stocked(stage, 3 * limit)
         channel = limited(stage, queue, limit)
@@ -49,6 +49,10 @@ def test_a_consumers_limit_is_never_passed(stage: Stage) -> None:
             channel.consume(queue, **terms)
             stage.barrier(channel)
             stage.barrier(channel)
+    channel, failing = limited(stage, stocked(stage, 5), 2), stage.channel()
+    failing.ack(BAD_TAG)
+    stage.quiesce()
+    stage.barrier(channel)
 
 
 @rule("QOS-002")

@@ -66,7 +66,7 @@ def _for_the_other(stage: Stage) -> None:
 
 @rule("QOS-012")
 def test_settling_several_frees_as_many(stage: Stage) -> None:
-    """A full window of 5: one in the middle, then a multiple over it, then three at once."""
+    """A full window of 5: one in the middle, then a multiple over it, then three at once. And a crowd at once."""
     channel = limited(stage, stocked(stage, 20), 5)
     channel.ack(3)
     stage.quiesce()
@@ -75,6 +75,9 @@ def test_settling_several_frees_as_many(stage: Stage) -> None:
     channel.nack(8, multiple=True, requeue=False)
     stage.quiesce()
     stage.barrier(channel)
+    channel = limited(stage, stocked(stage, 2 * CROWD), CROWD)
+    channel.ack(outstanding(channel)[-1], multiple=True)
+    stage.quiesce()
 
 
 @rule("QOS-013")

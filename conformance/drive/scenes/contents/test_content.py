@@ -183,14 +183,19 @@ def test_priorities_of_any_value(stage: Stage) -> None:
 @rule("CONTENT-006")
 @pytest.mark.parametrize("whose", ["own", "somebody else's", "nobody's"])
 def test_user_ids(stage: Stage, whose: str) -> None:
-    """A publish in the own name, and one in that of somebody else. And some in names that are almost the own one, and
-    in the empty one."""
+    """A publish in the own name, and one in that of somebody else; also after one in the own name. And some in names
+    that are almost the own one, and in the empty one."""
     user = stage.target.user
     named = {"own": (user,), "somebody else's": (f"not {user}",)}
     for name in named.get(whose, ("", *neighbours(user))):
         queue, channel = stage.queue(), confirming(stage)
         channel.publish(queue, properties={"user_id": name})
         stage.quiesce()
+    if whose == "somebody else's":
+        queue, channel = stage.queue(), confirming(stage)
+        for name in (user, f"not {user}"):
+            channel.publish(queue, properties={"user_id": name})
+            stage.quiesce()
 
 
 LETTER = {

@@ -44,11 +44,12 @@ SETTLES: dict[str, Settle] = {
 
 @rule("ERR-001")
 def test_settling_twice(stage: Stage) -> None:
-    """Each of ack, nack and reject after each of them, on the same tag; and one that came after recover-ok."""
-    queue = stocked(stage, len(SETTLES) ** 2)
+    """Each of ack, nack and reject after each of them, on the same tag, while a later one is out; and one that came
+    after recover-ok."""
+    queue = stocked(stage, len(SETTLES) ** 2 + 1)
     channel = stage.channel()
     for first, second in product(SETTLES.values(), repeat=2):
-        (tag,) = stage.fetch(channel, queue)
+        tag, _ = stage.fetch(channel, queue, 2)
         first(channel, tag)
         stage.barrier(channel)
         second(channel, tag)

@@ -60,9 +60,9 @@ def test_an_auto_acked_message_never_comes_back(stage: Stage) -> None:
 
 @rule("MODE-003")
 def test_the_mode_belongs_to_the_consumer(stage: Stage) -> None:
-    """Two consumers on one channel, one automatic and one manual, in both orders; then the channel closes, once after
-    all that can be acknowledged has been, together. And a consumer of either mode that has the tag of one of the other,
-    which was cancelled."""
+    """Two consumers on one channel, one automatic and one manual, in both orders; then the channel closes, after all
+    that can be acknowledged has been, together, or has been returned. And a consumer of either mode that has the tag of
+    one of the other, which was cancelled."""
     for modes in ((True, False), (False, True)):
         channel = stage.channel()
         queues = [stocked(stage, 1) for _ in modes]
@@ -74,7 +74,9 @@ def test_the_mode_belongs_to_the_consumer(stage: Stage) -> None:
                 restock(stage, queue, 1)
         if modes[0]:
             channel.ack(outstanding(channel)[-1], multiple=True)
-            stage.barrier(channel)
+        elif stage.offers("basic.nack"):
+            channel.nack(outstanding(channel)[-1], multiple=True)
+        stage.barrier(channel)
         channel.close()
         stage.quiesce()
         if stage.cancels:
@@ -82,7 +84,7 @@ def test_the_mode_belongs_to_the_consumer(stage: Stage) -> None:
 
 
 def _under_one_tag(stage: Stage, modes: tuple[bool, bool]) -> None:
-    """One after the other, each of a queue of its own, of which it gets one message; that is settled where it can be."""
+    """One after the other, each of a queue of its own, of which it gets a message; that is settled where it can be."""
     channel, tag = stage.channel(), None
     for no_ack in modes:
         queue = stocked(stage, 1)

@@ -65,8 +65,8 @@ def test_a_second_select_changes_nothing(stage: Stage) -> None:
 
 @rule("CNF-004")
 def test_every_publish_is_resolved_once(stage: Stage) -> None:
-    """Bursts that mix queues, persistence, bodies, and messages that go nowhere. Then more than an octet can count,
-    at once; and many one by one."""
+    """Bursts that mix queues, persistence, bodies, and messages that go nowhere, some of which come back. Then more
+    than an octet can count, at once; and many one by one."""
     queue, other, nowhere = stage.queue(), stage.queue(), stage.exchange()
     channel = confirming(stage)
     for _ in range(3):
@@ -76,6 +76,8 @@ def test_every_publish_is_resolved_once(stage: Stage) -> None:
             channel.publish(other, 2, persistent=False)
             channel.publish(queue, body=b"")
             channel.publish(queue, mandatory=True)
+        stage.quiesce()
+        channel.publish("none", mandatory=True, exchange=nowhere)
         stage.quiesce()
     channel.publish(queue)
     stage.quiesce()

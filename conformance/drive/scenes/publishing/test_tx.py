@@ -15,7 +15,7 @@ from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import BAD_TAG, confirming, filled, large, reopen, restock, stocked
 from conformance.drive.stage import Stage
 
-MANY = (1 << 8) + 2
+CROWD, MANY = 40, (1 << 8) + 2
 
 
 def transactional(stage: Stage) -> Channel:
@@ -253,8 +253,8 @@ def _dead_letters(stage: Stage, channel: Channel, other: Channel) -> None:
 @rule("TX-010")
 def test_all_is_there(stage: Stage) -> None:
     """Publishes to three queues, by name, by an exchange, and by one that leads there as another's alternate, or by a
-    binding; each is looked into by another channel, at once. Once they come in one write with the commit. And if a
-    commit is answered of which a full queue has refused a part, all else is there."""
+    binding; each is looked into by another channel, at once. Once they come in one write with the commit, and
+    once there are many. And if a commit is answered of which a full queue has refused a part, all else is there."""
     queues = [stage.queue() for _ in range(3)]
     exchange, other = stage.exchange(queues[1], queues[2]), stage.channel()
     ways = [exchange, exchange]
@@ -279,6 +279,10 @@ def test_all_is_there(stage: Stage) -> None:
         channel.tx_commit()
     stage.quiesce()
     stage.fetch(other, queues[0], 2, no_ack=True)
+    channel.publish(queues[1], CROWD)
+    channel.tx_commit()
+    stage.quiesce()
+    stage.fetch(other, queues[1], CROWD, no_ack=True)
     if stage.queue_type == "classic" and stage.offers("x-overflow") and stage.offers("x-max-length"):
         _beside_a_refusal(stage, other)
 
@@ -318,7 +322,12 @@ def test_the_order_of_a_transaction(stage: Stage) -> None:
 def test_when_publishes_are_returned(stage: Stage) -> None:
     """Rolled back, and then committed; the next transactions have one more, or nothing, and bring no other back."""
     nowhere, channel = stage.exchange(), transactional(stage)
-    for end, count in ((Channel.tx_rollback, 2), (Channel.tx_commit, 2), (Channel.tx_commit, 1), (Channel.tx_commit, 0)):
+    for end, count in (
+        (Channel.tx_rollback, 2),
+        (Channel.tx_commit, 2),
+        (Channel.tx_commit, 1),
+        (Channel.tx_commit, 0),
+    ):
         channel.publish("any", count, mandatory=True, exchange=nowhere)
         stage.barrier(channel)
         end(channel)

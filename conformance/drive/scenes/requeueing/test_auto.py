@@ -222,7 +222,8 @@ def test_automatic_deliveries_are_final(stage: Stage) -> None:
 
 @rule("AUTO-008")
 def test_a_cancel_returns_nothing(stage: Stage) -> None:
-    """A consumer is cancelled that holds everything; others ask, by get and by consume; then its channel closes."""
+    """A consumer is cancelled that holds everything; others ask, by get and by consume, also on its own channel and
+    under its tag; then its channel closes."""
     queue = stocked(stage, 3)
     channel = stage.channel()
     tag = channel.consume(queue)
@@ -235,6 +236,12 @@ def test_a_cancel_returns_nothing(stage: Stage) -> None:
     waiting = other.consume(queue)
     stage.barrier(other)
     other.cancel(waiting)
+    stage.quiesce()
+    channel.consume(queue, tag=tag)
+    stage.quiesce()
+    channel.cancel(tag)
+    stage.quiesce()
+    other.get(queue)
     stage.quiesce()
     channel.close()
     stage.quiesce()
