@@ -305,8 +305,11 @@ def test_limits_are_those_of_their_channel(stage: Stage) -> None:
 
 @rule("QOS-022", queue_types=("classic",))
 def test_raising_and_removing_a_limit_delivers_at_once(stage: Stage) -> None:
-    """A channel's limit of 2 is reached; it becomes 5, then 0."""
+    """A channel's limit of 2 is reached, and three consumers wait; it becomes 5, then 0."""
     channel = limited(stage, stocked(stage, 10), 2, shared=True)
+    for _ in "12":
+        channel.consume(stocked(stage, 2))
+        stage.quiesce()
     for limit in (5, 0):
         channel.qos(limit, global_=True)
         stage.quiesce()

@@ -263,7 +263,8 @@ def _outlived(stage: Stage, queue: str) -> None:
 
 @rule("QOS-026")
 def test_an_uncommitted_ack_frees_no_slot(stage: Stage) -> None:
-    """A window of 2 on a transactional channel: an ack, its commit; another ack, rolled back."""
+    """A window of 2 on a transactional channel: an ack, its commit; another ack, rolled back. And a nack and a reject,
+    that return nothing."""
     queue = stocked(stage, 6)
     channel = stage.channel()
     channel.tx_select()
@@ -275,3 +276,9 @@ def test_an_uncommitted_ack_frees_no_slot(stage: Stage) -> None:
         stage.barrier(channel)
         end()
         stage.quiesce()
+    for settle in (channel.reject, channel.nack):
+        with contextlib.suppress(NotOffered):
+            settle(outstanding(channel)[0], requeue=False)
+            stage.barrier(channel)
+            channel.tx_commit()
+            stage.quiesce()

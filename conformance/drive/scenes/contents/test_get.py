@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import cycle
+
 from codec import methods as m
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
@@ -49,13 +51,15 @@ def _gets(channel: Channel, queue: str) -> None:
 
 @rule("GET-003")
 def test_gets_of_several_queues_at_once(stage: Stage) -> None:
-    """Gets in one write: of a queue that has messages, of an empty one, and of a third one, in turn."""
-    full, other, empty = stocked(stage, 3), stocked(stage, 3), stage.queue()
-    channel = stage.channel()
-    with stage.batch():
-        for queue in (full, empty, other, other, full, empty, full, other):
-            channel.get(queue, no_ack=True)
-    stage.quiesce()
+    """Gets in one write: of a queue that has messages, of an empty one, and of a third one, in turn. Then some of them
+    are to be acknowledged."""
+    for modes in ((True,), (False, True, True)):
+        full, other, empty = stocked(stage, 3), stocked(stage, 3), stage.queue()
+        channel = stage.channel()
+        with stage.batch():
+            for queue, no_ack in zip((full, empty, other, other, full, empty, full, other), cycle(modes), strict=False):
+                channel.get(queue, no_ack=no_ack)
+        stage.quiesce()
 
 
 @rule("GET-004", queue_types=("classic",))

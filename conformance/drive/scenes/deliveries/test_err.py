@@ -44,10 +44,11 @@ SETTLES: dict[str, Settle] = {
 
 @rule("ERR-001")
 def test_settling_twice(stage: Stage) -> None:
-    """Each of ack, nack and reject after each of them, on the same tag, while a later one is out; and one that came
-    after recover-ok."""
+    """Each of ack, nack and reject after each of them, on the same tag, while a later one is out, and another channel
+    holds that tag; and one that came after recover-ok."""
     queue = stocked(stage, len(SETTLES) ** 2 + 1)
-    channel = stage.channel()
+    channel, other = stage.channel(), stage.channel()
+    stage.fetch(other, stocked(stage, 1), 1)
     for first, second in product(SETTLES.values(), repeat=2):
         tag, _ = stage.fetch(channel, queue, 2)
         first(channel, tag)

@@ -171,8 +171,9 @@ def test_one_queue_refuses_another_accepts(stage: Stage) -> None:
 
 @rule("CNF-017")
 def test_messages_that_leave_first(stage: Stage) -> None:
-    """Publishes, and in the same write the purge or the deletion of their queue; a consumer that needs no acks. What is
-    published on the same channel afterwards is confirmed, too, also when the queue went with its last consumer."""
+    """Publishes, and in the same write the purge or the deletion of their queue; a consumer that needs no acks; and
+    some that expire at once, for nobody is there. What is published on the same channel afterwards is confirmed, too,
+    also when the queue went with its last consumer."""
     channel = confirming(stage)
     for leave in (channel.purge, channel.delete):
         queue = stage.queue()
@@ -180,6 +181,9 @@ def test_messages_that_leave_first(stage: Stage) -> None:
             channel.publish(queue, 5, persistent=True)
             leave(queue)
         stage.quiesce()
+    if stage.offers("expiration"):
+        channel.publish(stage.queue(), 2, properties={"expiration": "0"})
+        stage.confirmed(channel)
     queue, receiver = stage.queue(), stage.channel()
     receiver.consume(queue, no_ack=True)
     stage.quiesce()

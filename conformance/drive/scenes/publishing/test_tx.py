@@ -43,12 +43,17 @@ def test_a_wrong_acknowledgement_fails_at_once(stage: Stage) -> None:
 @rule("TX-002")
 def test_a_rollback_makes_deliveries_outstanding_again(stage: Stage) -> None:
     """Acknowledged, returned and multiply settled, rolled back, and nothing comes to others; then settled again in the
-    same ways, or each by itself, and committed. And one is acknowledged and the rest recovered before the rollback; the
-    channel ends, and all come back."""
+    same ways, or each by itself, and committed. Then they had been got before the channel was transactional. And one is
+    acknowledged and the rest recovered before the rollback; the channel ends, and all come back."""
     for alike in (True, False):
         queue = stocked(stage, 6)
-        channel, other = transactional(stage), stage.channel()
+        channel, other = stage.channel(), stage.channel()
+        if alike:
+            channel.tx_select()
         stage.fetch(channel, queue, 6)
+        if not alike:
+            channel.tx_select()
+        stage.quiesce()
         _in_all_ways(channel)
         channel.tx_rollback()
         stage.quiesce()
@@ -337,7 +342,8 @@ def test_when_publishes_are_returned(stage: Stage) -> None:
 
 @rule("TX-013")
 def test_the_transaction_of_another_channel(stage: Stage) -> None:
-    """Both publish; one is committed, and a third looks for what the other has published."""
+    """Both publish; one is committed, and a third looks for what the other has published. Then one is rolled back, and
+    the other committed."""
     queues = stage.queue(), stage.queue()
     first, second = transactional(stage), transactional(stage)
     first.publish(queues[0])
@@ -349,6 +355,14 @@ def test_the_transaction_of_another_channel(stage: Stage) -> None:
     first.tx_commit()
     stage.quiesce()
     none_there(stage, queues[0])
+    first.publish(queues[0])
+    second.publish(queues[1])
+    stage.barrier(first)
+    second.tx_rollback()
+    stage.quiesce()
+    first.tx_commit()
+    stage.quiesce()
+    stage.fetch(stage.channel(), queues[0], 1, no_ack=True)
 
 
 @rule("TX-014")

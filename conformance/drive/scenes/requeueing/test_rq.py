@@ -161,7 +161,7 @@ def test_the_only_consumer_gets_it_back(stage: Stage) -> None:
 @rule("RQ-008")
 def test_redelivered_is_said(stage: Stage) -> None:
     """A message that was returned by nack, reject, recover, close, a failure and a lost connection, to gets and to a
-    consumer."""
+    consumer; and by a commit."""
     channel, queue = holding(stage, 1)
     channel.nack(1)
     stage.fetch(channel, queue)
@@ -181,6 +181,15 @@ def test_redelivered_is_said(stage: Stage) -> None:
     consuming = stage.channel()
     consuming.consume(queue)
     stage.quiesce()
+    if stage.offers("tx.select"):
+        committing, committed = holding(stage, 2)
+        committing.tx_select()
+        committing.reject(1)
+        with contextlib.suppress(NotOffered):
+            committing.nack(2)
+        committing.tx_commit()
+        stage.quiesce()
+        stage.fetch(committing, committed, stage.judge.ready(committed))
 
 
 @rule("RQ-012", queue_types=("quorum",))
