@@ -140,3 +140,36 @@ def first_deadline(parts: Parts) -> None:
 
     parts.override("queue")
     parts.override("timeouts", began_with=began_with)
+
+
+@changes(
+    "unprepared.notice-makes-room",
+    "when a queue is deleted, the other consumers of its channel are served as if they held nothing",
+    "CAN-011",
+    "QOS-001",
+)
+def notice_makes_room(parts: Parts) -> None:
+    below = parts.channel
+
+    def cancelled(self: Channel, consumer: Consumer) -> None:
+        below.cancelled(self, consumer)
+        for other in list(self.consumers.values()):
+            held, other.own.held = other.own.held, 0
+            other.own.wake()
+            other.own.held += held
+
+    parts.override("channel", cancelled=cancelled)
+
+
+@changes("unprepared.one-of-many-waits", "a channel's limit that is raised or removed wakes one consumer", "QOS-022")
+def one_of_many_waits(parts: Parts) -> None:
+    below = parts.channel
+
+    def limit_together(self: Channel, count: int) -> None:
+        waiting = list(self.limit.parked)[1:]
+        for consumer in waiting:
+            del self.limit.parked[consumer]
+        below.limit_together(self, count)
+        self.limit.parked.update(dict.fromkeys(waiting))
+
+    parts.override("channel", limit_together=limit_together)

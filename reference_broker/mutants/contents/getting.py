@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import codec
 from codec import methods as m
 from codec.errors import ReplyCode
 from reference_broker.core.channels import basic
 from reference_broker.core.channels.channel import Channel
 from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.connections.intake import Inbound, Intake
 from reference_broker.core.errors import ChannelException, ConnectionException, precondition
 from reference_broker.core.parts import Parts
 from reference_broker.core.queues.queue import Queue
@@ -146,3 +150,32 @@ def leaves_nothing_outstanding(self: Channel, delivery: Delivery) -> None:
         delivery.queue.let_go(delivery.entry)
     else:
         Channel.hold(self, delivery)
+
+
+@changes("getting.automatic-first", "of gets in one write those that need no acknowledgement come first", "GET-003")
+def automatic_first(parts: Parts) -> None:
+    below, intake = parts.channel, parts.intake
+
+    def get(self: Channel, queue: Queue, no_ack: bool) -> None:
+        if no_ack:
+            below.get(self, queue, no_ack)
+        else:
+            memory(self, "later", list).append(queue)
+
+    def catch_up(channel: Channel) -> None:
+        later: list[Queue] = memory(channel, "later", list)
+        while later and not channel.closing:
+            below.get(channel, later.pop(0), False)
+
+    def serve(self: Intake, channel: Channel, method: codec.Method) -> None:
+        if not isinstance(method, m.BasicGet):
+            catch_up(channel)
+        intake.serve(self, channel, method)
+
+    def work(self: Intake, frames: Iterator[Inbound]) -> None:
+        intake.work(self, frames)
+        for channel in list(self.connection.channels.values()):
+            catch_up(channel)
+
+    parts.override("channel", get=get)
+    parts.override("intake", serve=serve, work=work)

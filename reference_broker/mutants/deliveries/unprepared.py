@@ -147,3 +147,23 @@ def one_mode_for_a_tag(parts: Parts) -> None:
 
     parts.override("channel")
     parts.handlers[m.BasicConsume] = consume
+
+
+@changes(
+    "unprepared.settled-elsewhere",
+    "a tag that was settled before is looked for on the other channels of the connection",
+    "ERR-001",
+    "ERR-003",
+)
+def settled_elsewhere(parts: Parts) -> None:
+    below = parts.channel
+
+    def collect(self: Channel, tag: int, multiple: bool) -> list[Delivery]:
+        if not multiple and 0 < tag <= self.last_tag and tag not in self.unacked.by_tag:
+            for other in self.connection.channels.values():
+                found = other.unacked.one(tag)
+                if found is not None:
+                    return found
+        return below.collect(self, tag, multiple)
+
+    parts.override("channel", collect=collect)
