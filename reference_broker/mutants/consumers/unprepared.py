@@ -7,7 +7,7 @@ from codec import methods as m
 from reference_broker.core.channels.channel import Channel, Fate
 from reference_broker.core.channels.prefetch import Consumer, Limit
 from reference_broker.core.channels.unacked import Delivery
-from reference_broker.core.errors import refused
+from reference_broker.core.errors import ChannelException, not_allowed, refused
 from reference_broker.core.parts import Parts
 from reference_broker.core.queues.queue import Queue
 from reference_broker.core.queues.timeouts import Timeouts
@@ -173,3 +173,26 @@ def one_of_many_waits(parts: Parts) -> None:
         self.limit.parked.update(dict.fromkeys(waiting))
 
     parts.override("channel", limit_together=limit_together)
+
+
+@changes(
+    "unprepared.tag-of-the-refused",
+    "the tag of a consumer that was refused stays in use on its channel number",
+    "ERR-007",
+    "CAN-018",
+)
+def tag_of_the_refused(parts: Parts) -> None:
+    below = parts.handlers[m.BasicConsume]
+
+    def consume(channel: Channel, method: m.BasicConsume) -> None:
+        taken: set[tuple[int, str]] = memory(channel.connection, "taken", set)
+        asked = channel.number, method.consumer_tag
+        if asked in taken:
+            raise not_allowed(f"attempt to reuse consumer tag '{method.consumer_tag}'")
+        try:
+            below(channel, method)
+        except ChannelException:
+            taken.add(asked)
+            raise
+
+    parts.handlers[m.BasicConsume] = consume

@@ -138,3 +138,20 @@ def dead_letters_too(parts: Parts) -> None:
             channel.give_back(target, letter)
 
     parts.handlers[m.BasicReject] = reject
+
+
+@changes(
+    "mandatory.large-without-headers",
+    "a body of several frames comes back without its headers",
+    "RETURN-006",
+    "CNF-009",
+)
+def large_without_headers(parts: Parts) -> None:
+    below = parts.channel
+
+    def give_back(self: Channel, exchange: str, message: Message) -> None:
+        if len(message.body) > self.connection.outbox.frame_max - FRAME_OVERHEAD:
+            message = message.copy(exchange, message.routing_key, headers=None)
+        below.give_back(self, exchange, message)
+
+    parts.override("channel", give_back=give_back)

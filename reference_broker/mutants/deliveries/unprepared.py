@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import codec
 from codec import methods as m
-from reference_broker.core.channels.channel import Channel, discarded, requeued
+from reference_broker.core.channels.channel import Channel, Fate, discarded, requeued
 from reference_broker.core.channels.prefetch import Consumer
 from reference_broker.core.channels.unacked import Delivery
 from reference_broker.core.connections.content import unexpected
@@ -167,3 +167,23 @@ def settled_elsewhere(parts: Parts) -> None:
         return below.collect(self, tag, multiple)
 
     parts.override("channel", collect=collect)
+
+
+@changes(
+    "unprepared.rejected-when-cancelled",
+    "what is rejected of a consumer that was cancelled makes no dead letter",
+    "MODE-005",
+    "DLX-001",
+)
+def rejected_when_cancelled(parts: Parts) -> None:
+    below = parts.channel
+
+    def finish(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+        for one in deliveries if fate is discarded else ():
+            consumer = one.consumer
+            if consumer is not None and self.consumers.get(consumer.tag) is not consumer and not one.stale:
+                one.lost = True
+                consumer.release()
+        below.finish(self, deliveries, fate)
+
+    parts.override("channel", finish=finish)

@@ -126,6 +126,6 @@ def test_returns_bring_the_content_back(stage: Stage) -> None:
     every = every_property(stage.target.user)
     for properties in (many, every):
         channel.publish("key", exchange=exchange, mandatory=True, body=b"body", properties=properties)
-    for body, properties in ((large(channel), words), (b"", many), (large(channel), {})):
+    for body, properties in ((large(channel), many), (b"", many), (large(channel), {})):
         channel.publish("key", exchange=exchange, mandatory=True, body=body, properties=properties)
     stage.barrier(channel)

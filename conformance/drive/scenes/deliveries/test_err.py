@@ -197,11 +197,11 @@ def test_a_channel_number_can_be_used_again(stage: Stage) -> None:
     channel.consume(queue, tag=consumer)
     stage.quiesce()
     stage.barrier(channel)
-    for mistake in mistakes(stage, channel).values():
-        mistake()
+    for name, mistake in mistakes(stage, channel).items():
+        asked = mistake()
         reopen(stage, channel)
         again = stage.queue()
-        channel.consume(again)
+        channel.consume(again, tag=str(asked) if name == "consume" else None)
         stage.quiesce()
         restock(stage, again, 1)
         stage.barrier(channel)

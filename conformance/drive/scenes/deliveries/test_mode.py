@@ -121,7 +121,8 @@ def test_an_ack_deletes(stage: Stage) -> None:
 @rule("MODE-005")
 def test_reject_and_nack_without_requeue_remove(stage: Stage) -> None:
     """Three removals, one of them of two messages, and one message left alone; without a dead letter queue and with;
-    and where the exchange for dead letters is not there. And of what its publisher had got as a dead letter."""
+    and where the exchange for dead letters is not there. And of what its publisher had got as a dead letter, and of
+    what a consumer holds that was cancelled."""
     heir, nowhere = stage.queue(), stage.recorder.private_name()
     queues = stage.queue(), stage.queue({"x-dead-letter-exchange": "", "x-dead-letter-routing-key": heir})
     for queue in (*queues, stage.queue({"x-dead-letter-exchange": nowhere})):
@@ -136,6 +137,20 @@ def test_reject_and_nack_without_requeue_remove(stage: Stage) -> None:
         stage.quiesce()
     _from_two_queues(stage, heir)
     _reject_again(stage, queues[1])
+    if stage.cancels:
+        _of_a_cancelled_consumer(stage, heir)
+
+
+def _of_a_cancelled_consumer(stage: Stage, heir: str) -> None:
+    queue, channel = stage.queue({"x-dead-letter-exchange": "", "x-dead-letter-routing-key": heir}), stage.channel()
+    restock(stage, queue, 2)
+    tag = channel.consume(queue)
+    stage.quiesce()
+    channel.cancel(tag)
+    stage.quiesce()
+    for held in channel.unacked:
+        channel.reject(held, requeue=False)
+    stage.barrier(channel)
 
 
 def _from_two_queues(stage: Stage, heir: str) -> None:
