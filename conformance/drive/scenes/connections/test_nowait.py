@@ -161,9 +161,9 @@ def test_consumers_without_an_answer(stage: Stage) -> None:
 
 @rule("NOWAIT-006", queue_types=("classic",), last=True)
 def test_errors_are_told(stage: Stage) -> None:
-    """Methods with nowait for a queue and an exchange that have been deleted; declarations of what is there, and
-    otherwise; deletions of a queue and an exchange that are in use, unless they are not; and a consumer beside an
-    exclusive one."""
+    """Methods with nowait for a queue and an exchange that have been deleted, one of them a mere look; declarations of
+    what is there, and otherwise; deletions of a queue and an exchange that are in use, unless they are not; and a
+    consumer beside an exclusive one."""
     queue, kept, exchange, channel = stage.queue(), stage.queue(), stage.exchange(), stage.channel()
     used, taken, gone = stage.queue(), stage.queue(), stage.exchange()
     stage.bind(used, exchange)
@@ -180,7 +180,7 @@ def test_errors_are_told(stage: Stage) -> None:
         m.BasicConsume(channel.number, queue=taken, consumer_tag="beside", no_wait=True),
     )
     onward = _onward(channel, exchange, gone) if stage.offers("exchange.bind") else ()
-    for method in (*_mistakes(channel, queue), *_other(stage, channel, kept, exchange), *onward, *conditions):
+    for method in (*_mistakes(channel, queue, gone), *_other(stage, channel, kept, exchange), *onward, *conditions):
         channel.send(method)
         stage.quiesce()
         if channel.state != "open":
@@ -195,8 +195,9 @@ def _onward(channel: Channel, exchange: str, gone: str) -> tuple[Method, ...]:
     )
 
 
-def _mistakes(channel: Channel, queue: str) -> tuple[Method, ...]:
+def _mistakes(channel: Channel, queue: str, exchange: str) -> tuple[Method, ...]:
     return (
+        m.ExchangeDeclare(channel.number, exchange=exchange, type="fanout", passive=True, no_wait=True),
         m.QueuePurge(channel.number, queue=queue, no_wait=True),
         m.QueueDeclare(channel.number, queue=queue, passive=True, no_wait=True),
         m.BasicConsume(channel.number, queue=queue, consumer_tag="none", no_wait=True),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from codec import methods as m
@@ -165,7 +165,8 @@ def test_exchanges_in_use_are_spared(stage: Stage) -> None:
 def test_auto_delete_exchanges_go(stage: Stage) -> None:
     """Two bindings, removed one by one; queues that come to their end in each way; a binding to an exchange, which is
     removed, and which goes with that exchange. Some have other flags and arguments beside. When the exchanges must have
-    gone, they are looked for."""
+    gone, they are looked for; and some are declared anew, and go again. One that has had no binding, of which one is
+    removed all the same, is there."""
     exchange, queue, channel = declared(stage, auto_delete=True), stage.queue(), stage.channel()
     for key in ("red", "blue"):
         stage.bind(queue, exchange, key)
@@ -187,6 +188,22 @@ def test_auto_delete_exchanges_go(stage: Stage) -> None:
         channel.unbind_exchange(led_to, source, "key")
         stage.quiesce()
         exchanges.append(led_to)
+    never = declared(stage, auto_delete=True)
+    stage.channel().unbind(queue, never, "red")
+    stage.quiesce()
+    wait(stage, GONE)
+    for one in (*exchanges, never):
+        stage.channel().find_exchange(one)
+        stage.quiesce()
+    _go_again(stage, queue, exchanges[:2])
+
+
+def _go_again(stage: Stage, queue: str, exchanges: Sequence[str]) -> None:
+    """Exchanges of these names, which have gone, are there again, and lose their bindings again."""
+    for exchange in exchanges:
+        declared(stage, name=exchange, auto_delete=True)
+        stage.bind(queue, exchange, "red")
+        stage.unbind(queue, exchange, "red")
     wait(stage, GONE)
     for exchange in exchanges:
         stage.channel().find_exchange(exchange)

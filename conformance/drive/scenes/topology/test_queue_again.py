@@ -25,6 +25,7 @@ from conformance.drive.stage import Stage
 
 UNKNOWN = {"amqpconf-note": "red", "amqpconf-number": 3}
 """Arguments that mean nothing to a broker."""
+SINGLE = "x-single-active-consumer"
 OTHERS: tuple[tuple[str, object, object], ...] = (
     ("x-max-length-bytes", 1000, 2000),
     ("x-message-ttl", 600_000, 700_000),
@@ -128,11 +129,26 @@ def test_exclusive_or_not(stage: Stage) -> None:
     stage.quiesce()
 
 
+def _those_who_wait(stage: Stage) -> None:
+    queue, asking, leaving = stage.queue({SINGLE: True}), elsewhere(stage), stage.channel()
+    for channel in (stage.channel(), leaving, elsewhere(stage)):
+        channel.consume(queue)
+        stage.quiesce()
+        asking.declare(queue, passive=True)
+        stage.quiesce()
+    leaving.close()
+    stage.quiesce()
+    asking.declare(queue, passive=True)
+    stage.quiesce()
+
+
 @rule("QUEUE-020", queue_types=CLASSIC)
 def test_consumers_are_counted(stage: Stage) -> None:
     """Of this connection, and of another, with more messages than consumers out with them; asked by a third after
     each. Those of one more connection may hold one message each, and hold it; then they leave with it, and others with
-    their channels: the last of these fails."""
+    their channels: the last of these fails. And of a queue that serves one consumer alone, where others wait."""
+    if stage.offers(SINGLE):
+        _those_who_wait(stage)
     queue, asking, busy = stocked(stage, 7), elsewhere(stage), elsewhere(stage)
     if stage.offers("basic.qos"):
         busy.qos(1)

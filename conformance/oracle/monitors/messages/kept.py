@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model.connections.closing import ids_of
@@ -27,6 +27,7 @@ Place = tuple[str, int]
 """A connection, and a channel of it."""
 Name = tuple[str, str]
 """A virtual host, and a name in it."""
+T = TypeVar("T", NamedQueue, Exchange)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +92,16 @@ def place_of(event: Event) -> Place:
 
 def sure(thing: Thing) -> bool:
     """Was it certainly there?"""
-    idle = thing.auto_delete and bool(getattr(thing, "used", False) or getattr(thing, "bound", False))
+    idle = thing.auto_delete and (thing.used if isinstance(thing, NamedQueue) else _may_be_unbound(thing))
     return thing.gone is None and not thing.doubtful and thing.made.known > 0 and not idle
+
+
+def _may_be_unbound(thing: Thing) -> bool:
+    """May it have lost its last binding, or lose it in a restart? Not while it leads to a queue that stays."""
+    if not isinstance(thing, Exchange) or not thing.bound:
+        return False
+    stand = (one for one in thing.bindings if one.added.known and one.removed is None)
+    return not any(isinstance(one.to, NamedQueue) and fate(one.to) == KEPT for one in stand)
 
 
 def fate(thing: Thing) -> str:
@@ -111,10 +120,14 @@ def fate(thing: Thing) -> str:
 def put_down(fact: Stopping, notes: Notes) -> None:
     """All that is known now."""
     kept, before = notes.memory(Kept), fact.topology
+    routes = _unchanged(kept, before) if kept.started else None
+    if routes is None:
+        kept.removed = {name: list(_removed(one)) for name, one in before.exchanges.items()}
+        routes = _durable(before)
+    kept.routes = routes
+    kept.queues = {**_still_there(kept, kept.queues, kept.found), **before.queues}
+    kept.exchanges = {**_still_there(kept, kept.exchanges, kept.exchanges_found), **before.exchanges}
     kept.started = False
-    kept.queues, kept.exchanges = dict(before.queues), dict(before.exchanges)
-    kept.removed = {name: list(_removed(one)) for name, one in before.exchanges.items()}
-    kept.routes = _durable(before)
     for memory in (kept.found, kept.exchanges_found, kept.touched, kept.asked, kept.blind):
         memory.clear()
 
@@ -123,6 +136,25 @@ def put_down(fact: Stopping, notes: Notes) -> None:
 def begin(fact: Started, notes: Notes) -> None:
     """From now on what comes is compared."""
     notes.memory(Kept).started = True
+
+
+def _still_there(kept: Kept, things: Mapping[Name, T], found: set[Name]) -> dict[Name, T]:
+    """What was there after the last restart, and has not been touched since; what may go by itself is not sure."""
+    known = {name: things[name] for name in found - kept.touched if name in things} if kept.started else {}
+    return {name: one for name, one in known.items() if not one.auto_delete}
+
+
+def _unchanged(kept: Kept, now: Topology) -> Topology | None:
+    """What led where before the last restart, if no client has bound, unbound or deleted anything since, and nothing of
+    it may have gone by itself, or come into use."""
+    routes = kept.routes
+    if routes is None:
+        return None
+    bound = {one.to for exchange in routes.exchanges.values() for one in exchange.bindings}
+    queues = [one for one in bound if isinstance(one, NamedQueue)]
+    mortal = any(one.auto_delete or "expires" in now.policies.keys(one.name) for one in queues)
+    awaited = {(vhost, one.alternate) for (vhost, _), one in routes.exchanges.items()} - routes.exchanges.keys()
+    return None if mortal or awaited & now.exchanges.keys() else routes
 
 
 def _removed(exchange: Exchange) -> Iterator[Binding]:

@@ -103,7 +103,8 @@ def rule_of(entry: PolicedQueue, policies: PolicyHistory) -> str:
     if operators:
         most = number(operators[0].definition.get(MOST))
         less = entry.argument is not None and most is not None and entry.argument < most
-        return "" if less else OPERATOR  # of that the guides say different things
+        from_before = entry.outlived and all(one[0].seq < entry.declared for one in (operators, own) if one)
+        return "" if less else OUTLIVES if from_before else OPERATOR  # of that the guides say different things
     if not own:
         return _missing(entry, policies)
     if entry.waited or entry.turned:

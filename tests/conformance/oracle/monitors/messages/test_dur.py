@@ -58,6 +58,12 @@ def routed(before: str, to: str = "x", *, comes_back: bool, worked: bool = True,
     return f"{before} {tried} {back} {LOOK.format(to)} {CONFIRMING} {published}"
 
 
+BY_ITSELF = BOUND.replace("direct durable", "direct durable auto_delete")
+LOST = f"{BACK} d:1 > exchange x passive \n d:1 < {NO_EXCHANGE}"
+ONCE_BEFORE = (BACK + LOOK.format("x") + CONFIRMING).replace("d:1", "e:1")
+ONCE_BEFORE += "e:1 > publish a m8 exchange=x mandatory \n e:1 < ack 1 \n"
+"""It has been restarted before, and all was there then, and worked."""
+
 STOCK = "@queue q {} durable \n @confirming 1 \n @open 2 \n"
 FULL = "".join(f"1 > publish q m{at} persistent \n 1 < ack {at} \n" for at in (1, 2, 3))
 TAKEN = "2 > get q \n 2 < get-ok 1 m1 q persistent \n"
@@ -148,7 +154,10 @@ BROKEN = [
         "DUR-004",
         exchange("topic durable", "exchange-ok", again=again("exchange x topic durable", "closed 406 40 10 no")),
     ),
+    ("DUR-003", BY_ITSELF + BIND + LOST),
+    ("DUR-001", queue("durable", NO_QUEUE, back=ONCE_BEFORE.partition("e:1 > exchange")[0] + BACK)),
     ("DUR-005", routed(BOUND + BIND, comes_back=True)),
+    ("DUR-005", routed(BOUND + BIND, comes_back=True, back=ONCE_BEFORE + BACK)),
     ("DUR-005", routed(BOUND + BIND.replace(" a", " b"), comes_back=False, worked=False)),
     ("DUR-006", routed(ONWARD, comes_back=True)),
     ("DUR-006", routed(ONWARD.replace("y x a", "y x b"), comes_back=False, worked=False)),
@@ -180,6 +189,7 @@ BROKEN = [
     ("DUR-020", left(FULL + TX, P("m1"), P("m2"), P("m3"), P("m7"))),
     ("DUR-021", NAMED + "d:1 < declare-ok amq.gen-1"),
     ("DUR-022", ruled("m1", "m2")),
+    ("DUR-022", ruled("m1", "m2").replace('"max-length":1}', '"max-length":1} operator=1')),
     ("DUR-023", left(RANKED, LOW, HIGH, kind=LEVELS)),
 ]
 LAWFUL = {
@@ -213,6 +223,24 @@ LAWFUL = {
         kind=LEVELS,
     ),
     "a policy was removed before the restart": ruled("m1", "m2").replace(BACK, "- unrule p \n " + BACK),
+    "an auto-delete exchange leads to nothing that stays": BY_ITSELF.replace("queue q durable", "queue q")
+    + BIND
+    + LOST,
+    "that it leads anywhere was not answered": BY_ITSELF + "1 > bind q x a \n" + LOST,
+    "its last binding was removed": BY_ITSELF + BIND + "1 > unbind q x a \n 1 < unbind-ok \n" + LOST,
+    "it was unbound between two restarts": routed(
+        *(BOUND + BIND,),
+        comes_back=True,
+        back=ONCE_BEFORE + "e:1 > unbind q x a \n e:1 < unbind-ok \n" + BACK,
+    ),
+    "a queue was deleted between two restarts": queue(
+        *("durable", NO_QUEUE),
+        back=ONCE_BEFORE.partition("e:1 > exchange")[0] + "e:1 > delete q \n e:1 < delete-ok \n" + BACK,
+    ),
+    "an auto-delete queue was used between them": queue(
+        *("durable auto_delete", NO_QUEUE),
+        back=ONCE_BEFORE.partition("e:1 > exchange")[0] + "e:1 > consume q c1 \n e:1 < consume-ok c1 \n" + BACK,
+    ),
     "the restart never ended well": queue("durable", NO_QUEUE, back=MISSED),
     "nor did it for messages": left(FULL, back=MISSED) + DEADLINE,
     "nor for bindings": routed(BOUND + BIND, comes_back=True, back=MISSED),
