@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
+from copy import copy
+from typing import Any
 
 from codec import Method, values
 from codec import methods as m
@@ -28,12 +30,17 @@ def clerk(stage: Stage, may: Mapping[str, str]) -> Channel:
 
 
 def attempt(stage: Stage, channel: Channel, *methods: Method) -> None:
-    """Each by itself; the channel is opened again where that has closed it."""
+    """Each by itself; the channel is opened again where that has closed it. What is refused is asked for once more,
+    without an answer."""
     for method in methods:
         channel.send(method)
         stage.quiesce()
         if channel.state != "open":
             reopen(stage, channel)
+            if getattr(method, "no_wait", None) is False and stage.offers("nowait"):
+                quietly: Any = copy(method)
+                quietly.no_wait = True
+                attempt(stage, channel, quietly)
 
 
 def publish(stage: Stage, channel: Channel, exchange: str, *keys: str, **properties: object) -> None:

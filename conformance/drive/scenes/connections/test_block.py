@@ -86,8 +86,34 @@ def test_a_publisher_is_told_and_when_it_is_over(stage: Stage) -> None:
 
 @rule("BLOCK-005", queue_types=CLASSIC, last=True)
 def test_publishes_are_kept(stage: Stage) -> None:
-    """Ten publishes while the client is blocked, and one on another channel; and a method after them."""
+    """Ten publishes while the client is blocked, and one on another channel; and a method after them. Others come on a
+    transaction that is committed meanwhile, and what was delivered before is acknowledged."""
     shortage(stage, meanwhile=10)
+    if stage.around.alarm is not None:
+        _settles_and_commits(stage)
+
+
+def _settles_and_commits(stage: Stage) -> None:
+    queue, other, channel = stocked(stage, 3), stage.queue(), publisher(stage, "busy")
+    taker, committing = stage.channels(2, channel.connection)
+    tags = stage.fetch(taker, queue, 2)
+    if stage.offers("tx.select"):
+        committing.tx_select()
+        stage.quiesce()
+    with stage.around.shortage(stage):
+        press(stage, channel, stage.queue())
+        taker.ack(tags[-1], multiple=True)
+        committing.publish(other, 2)
+        if stage.offers("tx.select"):
+            committing.tx_commit()
+        stage.quiesce()
+    stage.quiesce()
+    for one in (taker, committing):
+        stage.barrier(one)
+    taker.close()
+    stage.quiesce()
+    for one in (queue, other):
+        stage.fetch(stage.channel(), one, 3)
 
 
 @rule("BLOCK-006", queue_types=CLASSIC, last=True)

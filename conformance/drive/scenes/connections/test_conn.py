@@ -32,7 +32,7 @@ from conformance.drive.stage import Stage
 from conformance.history.events import HEARTBEAT, TO_CLIENT
 
 CLASSIC: tuple[QueueType, ...] = ("classic",)
-FRAME_MIN, SMALL = 4096, 8192
+FRAME_MIN, SMALL, FRAME = 4096, 8192, 8
 ROUNDS, ROUND = 14, 0.25
 """So often something is said that needs no answer, in so many seconds each: three and a half intervals of a second."""
 NOBODY_SPEAKS = b"AMQP\x00\x00\x00\x01"
@@ -170,8 +170,9 @@ def test_a_client_that_wants_less(stage: Stage) -> None:
 
 @rule("CONN-013", queue_types=CLASSIC)
 def test_large_bodies_in_small_frames(stage: Stage) -> None:
-    """Published in large frames, got and consumed in small ones; and one that comes back in such."""
-    queue = stage.queue()
+    """Published in large frames, got and consumed in small ones; and one that comes back in such. Others fill one frame
+    or two to the last octet, or all but."""
+    queue, edge = stage.queue(), stage.queue()
     with dialled(stage, 1) as (link,):
         log_in(stage, link)
         if not enter(stage, link, frame_max=SMALL):
@@ -181,6 +182,14 @@ def test_large_bodies_in_small_frames(stage: Stage) -> None:
         stage.fetch(channel, queue, no_ack=True)
         channel.consume(queue, no_ack=True)
         stage.quiesce()
+        publisher, sizes = (
+            stage.channel(),
+            [full * (SMALL - FRAME) + beside for full in (1, 2) for beside in (-1, 0, 1)],
+        )
+        for octets in sizes:
+            publisher.publish(edge, body=bytes(octets))
+        stage.barrier(publisher)
+        stage.fetch(channel, edge, len(sizes), no_ack=True)
         channel.publish("key", exchange=stage.exchange(), mandatory=True, body=bytes(3 * SMALL))
         stage.barrier(channel)
         link.close(stage.deadline)

@@ -339,8 +339,9 @@ def _ask(stage: Stage, *queues: str) -> None:
 
 @rule("TTL-011")
 def test_somebody_uses_it_again_and_again(stage: Stage) -> None:
-    """By gets, by a consumer that leaves, by itself or with its channel or connection, and by a declaration."""
-    got, consumed, declared, left, lost = (stage.queue({"x-expires": LEASE}) for _ in "12345")
+    """By gets, by a consumer that leaves, by itself or with its channel or connection, and by a declaration: also of
+    one that has just been deleted."""
+    got, consumed, declared, left, lost, anew = (stage.queue({"x-expires": LEASE}) for _ in "123456")
     channel = stage.channel()
     leaving, losing = (stage.channel(connection=stage.connect(name)) for name in ("leaving", "losing"))
     for queue, consumer in ((left, leaving), (lost, losing)):
@@ -350,7 +351,10 @@ def test_somebody_uses_it_again_and_again(stage: Stage) -> None:
         wait(stage, PART)
         stage.get(channel, got)
         if turn == 0:
-            stage.queue({"x-expires": LEASE}, name=declared)
+            stage.backstage(anew).delete(anew)
+            stage.quiesce()
+            for queue in (declared, anew):
+                stage.queue({"x-expires": LEASE}, name=queue)
         tag = channel.consume(consumed)
         stage.quiesce()
         channel.cancel(tag)
@@ -365,8 +369,9 @@ def test_somebody_uses_it_again_and_again(stage: Stage) -> None:
                 stage.quiesce()
         if turn == 1:
             wait(stage, PART / 2)
-            channel.declare(declared, passive=True)
-            stage.quiesce()
+            for queue in (declared, anew):
+                channel.declare(queue, passive=True)
+                stage.quiesce()
 
 
 @rule("TTL-012")

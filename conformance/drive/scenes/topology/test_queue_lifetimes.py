@@ -13,6 +13,7 @@ from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import confirming, reopen
 from conformance.drive.scenes.topology.test_exch import CLASSIC
 from conformance.drive.scenes.topology.test_queue import GONE, elsewhere, leave, owned, typed
+from conformance.drive.scenes.topology.test_queue_again import SINGLE
 from conformance.drive.stage import NotOffered, Stage
 
 PATIENCE = 50
@@ -32,9 +33,11 @@ def look(stage: Stage, queue: str) -> None:
 @rule("QUEUE-024", queue_types=CLASSIC)
 def test_auto_delete_queues_go(stage: Stage) -> None:
     """Two consumers are cancelled, one after the other; one is without an answer; a channel with one is closed; a
-    connection with one is; and a channel with one fails. When the queues must have gone, they are looked for. Then some
-    of them are declared anew, and go again. The one without an answer was declared without one."""
+    connection with one is; and a channel with one fails. One that is cancelled holds one of two messages, and of two
+    at a queue that serves one alone the one that is served leaves first. When the queues must have gone, they are
+    looked for. Then some of them are declared anew, and go again. The one without an answer was declared without one."""
     cancelled, closed, left, failed = (stage.queue(auto_delete=True) for _ in range(4))
+    further = [_holds_and_leaves(stage), *_one_by_one(stage)]
     channel, quietly = elsewhere(stage), stage.recorder.private_name()
     stage.belongings.queues[quietly] = stage.connection
     quiet = stage.offers("nowait")
@@ -64,7 +67,7 @@ def test_auto_delete_queues_go(stage: Stage) -> None:
     channel.ack(NEVER)
     reopen(stage, channel)
     wait(stage, GONE)
-    for queue in (cancelled, closed, left, failed, quietly):
+    for queue in (cancelled, closed, left, failed, quietly, *further):
         look(stage, queue)
     for queue in (cancelled, closed):
         stage.queue(name=queue, auto_delete=True)
@@ -76,6 +79,35 @@ def test_auto_delete_queues_go(stage: Stage) -> None:
     wait(stage, GONE)
     for queue in (cancelled, closed):
         look(stage, queue)
+
+
+def _holds_and_leaves(stage: Stage) -> str:
+    queue, channel = stage.queue(auto_delete=True), elsewhere(stage)
+    confirming(stage).publish(queue, 2)
+    stage.quiesce()
+    if stage.offers("basic.qos"):
+        channel.qos(1)
+    tag = channel.consume(queue)
+    stage.quiesce()
+    channel.cancel(tag) if stage.cancels else channel.close()
+    stage.quiesce()
+    return queue
+
+
+def _one_by_one(stage: Stage) -> list[str]:
+    """The first that comes is served; when it has left, the queue is there, until the other has left as well."""
+    if not stage.offers(SINGLE):
+        return []
+    queue = stage.queue({SINGLE: True}, auto_delete=True)
+    channels = [elsewhere(stage), elsewhere(stage)]
+    for channel in channels:
+        channel.consume(queue)
+        stage.quiesce()
+    for channel in channels:
+        look(stage, queue)
+        channel.close()
+        stage.quiesce()
+    return [queue]
 
 
 @rule("QUEUE-025", queue_types=CLASSIC, last=True)

@@ -24,6 +24,7 @@ HOPS = 4
 """So many exchanges follow one another beside three that differ."""
 MANY = 20
 """More queues, words, headers and keys than somebody may have thought of."""
+NEARLY = "xtag", "X-tag", "x"
 NOON = datetime(2020, 1, 1, 12, tzinfo=UTC)
 LONG = "red" * 100
 LENGTHS = (31, 63, 127, 254)
@@ -134,7 +135,7 @@ def sort(stage: Stage, bindings: Iterable[Headers], messages: Iterable[Headers])
 @rule("ROUTE-006", queue_types=CLASSIC)
 def test_all_headers_of_a_binding(stage: Stage) -> None:
     """One missing, one with another value, one of another type, more than enough; and one that only has to be there.
-    Of many the last one is another. And values of other types, and names, which look alike."""
+    Of many the last one is another. And values of other types, and names, which look alike, or begin almost with x-."""
     many = {f"h{number}": "red" for number in range(MANY)}
     sort(
         stage,
@@ -153,7 +154,7 @@ def test_all_headers_of_a_binding(stage: Stage) -> None:
     )
     alike = [{"value": one} for one in ALIKE]
     sort(stage, alike, alike)
-    named = [{name: 1} for name in ("ink", "Ink", "ink ", "inks", "in", "ros\u00e9", "rose\u0301", "")]
+    named = [{name: 1} for name in ("ink", "Ink", "ink ", "inks", "in", "ros\u00e9", "rose\u0301", "", *NEARLY)]
     sort(stage, named, named)
 
 
