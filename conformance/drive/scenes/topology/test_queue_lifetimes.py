@@ -35,7 +35,7 @@ def test_auto_delete_queues_go(stage: Stage) -> None:
     """Two consumers are cancelled, one after the other; one is without an answer; a channel with one is closed; a
     connection with one is; and a channel with one fails. One that is cancelled holds one of two messages, and of two
     at a queue that serves one alone the one that is served leaves first. When the queues must have gone, they are
-    looked for. Then some of them are declared anew, and go again. The one without an answer was declared without one."""
+    looked for. Then some are declared anew, and go again. The one without an answer was declared without one."""
     cancelled, closed, left, failed = (stage.queue(auto_delete=True) for _ in range(4))
     further = [_holds_and_leaves(stage), *_one_by_one(stage)]
     channel, quietly = elsewhere(stage), stage.recorder.private_name()
