@@ -1,10 +1,13 @@
-"""TTL: messages and queues that live for a while only.
+"""TTL: messages that live for a while only.
 
 Times are short, since whoever waits for them really waits; several messages wait side by side. On the reference broker
 time passes as we say.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -22,10 +25,8 @@ LIVES = 1_000, 1_000
 """Milliseconds, both together much longer than the scene lasts."""
 AGES = (1 << 16) + 9, (1 << 31) + 9, (1 << 32) + 9
 """Milliseconds: a minute and more, four weeks and more, and seven."""
-SHORTLY, LEASE = 1.2, 600
-"""Seconds after which a queue does not count what has expired; milliseconds of an x-expires."""
-UNUSED, PART, FED = 2.8, 0.3, 14
-"""Seconds after which such a queue is certainly gone, or certainly not; so many messages may come to it meanwhile."""
+SHORTLY = 1.2
+"""Seconds after which a queue does not count what has expired."""
 TTL, LEVELS = "x-message-ttl", "x-max-priority"
 
 
@@ -47,12 +48,19 @@ def look(stage: Stage, *queues: str, gets: int = 2) -> None:
             stage.get(reader, queue, no_ack=True)
 
 
+def ask(stage: Stage, *queues: str) -> None:
+    """For each of these, whether it is there."""
+    for queue in queues:
+        stage.channel().declare(queue, passive=True)
+        stage.quiesce()
+
+
 @rule("TTL-001")
 @pytest.mark.parametrize("beside", [None, "x-max-priority", "x-max-length", "x-single-active-consumer"])
 def test_the_time_of_a_message(stage: Stage, beside: str | None) -> None:
-    """To gets, and to a consumer that comes too late; beside one that lives on. Or it comes behind one that does, or
-    before it, in a queue that has other arguments, too. It may come over an exchange or in a transaction, and have no
-    body."""
+    """To gets, and to a consumer that comes too late, or has room too late; beside one that lives on. Or it comes
+    behind one that does, or before it, in a queue that has other arguments, too. It may come over an exchange or in a
+    transaction, and have no body."""
     if beside is not None and stage.queue_type == "classic":
         _behind_one(stage, beside)
     if beside is not None or not expires(stage):
@@ -64,11 +72,32 @@ def test_the_time_of_a_message(stage: Stage, beside: str | None) -> None:
     queues += _otherwise(channel, stage.queue(), stage.queue(), stage, expiration=str(SHORT))
     stage.confirmed(channel)
     queues += _in_a_transaction(stage, stage.queue(), expiration=str(SHORT))
+    full = _full(stage, expiration=str(SHORT))
     wait(stage, OVER)
     late = stage.channel()
     late.consume(queues[0])
     stage.barrier(late)
     look(stage, *queues)
+    _room_again(stage, full)
+
+
+def _full(stage: Stage, life: Mapping[str, Any] | None = None, **properties: str) -> Channel:
+    """Its consumer holds one message, and has no room for those behind it, which are to expire."""
+    queue, channel, publisher = stage.queue(life), stage.channel(), confirming(stage)
+    channel.qos(1)
+    channel.consume(queue)
+    publisher.publish(queue)
+    stage.quiesce()
+    publisher.publish(queue, 2, properties=properties)
+    stage.confirmed(publisher)
+    return channel
+
+
+def _room_again(stage: Stage, channel: Channel) -> None:
+    """It settles what it holds, and gets what comes then."""
+    for tag in channel.unacked:
+        channel.ack(tag)
+    stage.barrier(channel)
 
 
 def _otherwise(channel: Channel, bare: str, bound: str, stage: Stage, **properties: str) -> tuple[str, str]:
@@ -115,7 +144,7 @@ def _behind_one(stage: Stage, beside: str) -> None:
 @rule("TTL-002")
 def test_the_time_of_a_queue(stage: Stage) -> None:
     """The queue is older than its messages, and they come one after the other; or over an exchange, without body, or in
-    a transaction. It is declared again while they wait."""
+    a transaction; or to a consumer that has room too late. It is declared again while they wait."""
     if not expires(stage):
         return
     channel, queues = confirming(stage), [stage.queue({TTL: SHORT}) for _ in "12"]
@@ -125,12 +154,13 @@ def test_the_time_of_a_queue(stage: Stage) -> None:
     channel.publish(queues[0])
     channel.publish(queues[1], 2)
     queues += _otherwise(channel, stage.queue({TTL: SHORT}), stage.queue({TTL: SHORT}), stage)
-    again = stage.queue({TTL: LONGER})
+    again, full = stage.queue({TTL: LONGER}), _full(stage, {TTL: SHORT})
     channel.publish(again)
     stage.confirmed(channel)
     queues += _in_a_transaction(stage, stage.queue({TTL: SHORT}))
     wait(stage, OVER)
     look(stage, *queues)
+    _room_again(stage, full)
     stage.queue({TTL: LONGER}, name=again)
     wait(stage, LONGER / 1000 - HALF)
     look(stage, again)
@@ -223,7 +253,7 @@ def test_nobody_asks_for_it(stage: Stage) -> None:
         channel.publish(again)
         stage.confirmed(channel)
         wait(stage, SHORTLY + SHORT / 1000)
-        patiently(stage, lambda: _ask(stage, queue, again))
+        patiently(stage, lambda: ask(stage, queue, again))
         channel.publish(again)
         channel.purge(again)
         stage.quiesce()
@@ -288,111 +318,3 @@ def test_an_expiration_that_is_none(stage: Stage, text: str) -> None:
     channel.publish(queue, properties={"expiration": text})
     reopen(stage, channel)
     stage.barrier(channel)
-
-
-@rule("TTL-010", queue_types=("classic",))
-def test_nobody_uses_it(stage: Stage) -> None:
-    """An empty one, one with a message, and one whose message is out; one whose consumer was cancelled, one whose
-    consumer went with its channel, and one whose consumer went with its connection; one to which messages come all the
-    time; and one whose namesake went before."""
-    channel, again = confirming(stage), stage.queue({"x-expires": LEASE})
-    wait(stage, UNUSED)
-    _ask(stage, again)
-    stage.queue({"x-expires": LEASE}, name=again)
-    for filled in (False, True):
-        queue = stage.queue({"x-expires": LEASE})
-        if filled:
-            channel.publish(queue)
-            stage.confirmed(channel)
-    out = stage.queue({"x-expires": LEASE})
-    channel.publish(out)
-    stage.confirmed(channel)
-    stage.get(stage.channel(), out)
-    for way in ("cancel", "channel", "connection"):
-        consumer = stage.channel(connection=stage.connect("leaving") if way == "connection" else None)
-        tag = consumer.consume(stage.queue({"x-expires": LEASE}))
-        stage.quiesce()
-        if way == "connection":
-            consumer.connection.close(stage.deadline)
-        else:
-            consumer.close() if way == "channel" else consumer.cancel(tag)
-        stage.quiesce()
-    fed = stage.queue({"x-expires": LEASE})
-    queues = [fed, *(one for one in stage.belongings.queues if one != fed)]
-
-    def feed() -> None:
-        channel.publish(fed)
-        stage.confirmed(channel)
-
-    for _ in range(FED):
-        feed()
-        wait(stage, UNUSED / FED)
-    patiently(stage, lambda: _ask(stage, *queues), feed)
-
-
-def _ask(stage: Stage, *queues: str) -> None:
-    """For each of these, whether it is there."""
-    for queue in queues:
-        stage.channel().declare(queue, passive=True)
-        stage.quiesce()
-
-
-@rule("TTL-011")
-def test_somebody_uses_it_again_and_again(stage: Stage) -> None:
-    """By gets, by a consumer that leaves, by itself or with its channel or connection, and by a declaration: also of
-    one that has just been deleted."""
-    got, consumed, declared, left, lost, anew = (stage.queue({"x-expires": LEASE}) for _ in "123456")
-    channel = stage.channel()
-    leaving, losing = (stage.channel(connection=stage.connect(name)) for name in ("leaving", "losing"))
-    for queue, consumer in ((left, leaving), (lost, losing)):
-        consumer.consume(queue)
-        stage.quiesce()
-    for turn in range(4):
-        wait(stage, PART)
-        stage.get(channel, got)
-        if turn == 0:
-            stage.backstage(anew).delete(anew)
-            stage.quiesce()
-            for queue in (declared, anew):
-                stage.queue({"x-expires": LEASE}, name=queue)
-        tag = channel.consume(consumed)
-        stage.quiesce()
-        channel.cancel(tag)
-        stage.quiesce()
-        if turn == 2:
-            leaving.close()
-            losing.connection.close(stage.deadline)
-            stage.quiesce()
-        if turn == 3:
-            for queue in (left, lost):
-                stage.channel().declare(queue, passive=True)
-                stage.quiesce()
-        if turn == 1:
-            wait(stage, PART / 2)
-            for queue in (declared, anew):
-                channel.declare(queue, passive=True)
-                stage.quiesce()
-
-
-@rule("TTL-012")
-def test_a_consumer_keeps_it(stage: Stage) -> None:
-    """One that gets nothing; the queue is asked for, and has a consumer a moment later. Of another queue it has two of
-    three consumers left, then one. One more was started without an answer."""
-    queue, other, channel = stage.queue({"x-expires": LEASE}), stage.queue({"x-expires": LEASE}), stage.channel()
-    channel.consume(queue)
-    stage.quiesce()
-    tags = []
-    for _ in "123":
-        tags.append(channel.consume(other))
-        stage.quiesce()
-    if stage.offers("basic.cancel"):
-        for tag in tags[:2]:
-            channel.cancel(tag)
-            stage.quiesce()
-    quiet = stage.queue({"x-expires": LEASE})
-    channel.consume(quiet, no_wait=True)
-    stage.barrier(channel)
-    wait(stage, 3 * LEASE / 1000)
-    for one in (queue, other, quiet):
-        stage.channel().declare(one, passive=True)
-        stage.quiesce()

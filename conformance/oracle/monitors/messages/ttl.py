@@ -49,6 +49,7 @@ SERVED, UNSERVED = "a consumer that waits gets it", "nobody else does"
 BOTH = SERVED, UNSERVED
 EARLIER = ("TX-003",)
 """Who breaks this does not wait for the commit: the time of what a transaction publishes begins with the publish."""
+MAKE_ROOM = "basic.ack", "basic.nack", "basic.reject", "tx.commit"
 Waiting = tuple[str, int, str]
 """A connection, a channel and a consumer tag."""
 
@@ -114,7 +115,7 @@ class Lives:
     """When the latest questions were sent."""
 
     def asked(self, seq: int) -> int:
-        """The question was not sent before this; 0: it is forgotten."""
+        """What may have brought something was not sent before this; 0: it is forgotten."""
         at = bisect_right(self.seqs, seq)
         return self.times[at - 1] if at and self.seqs[at - 1] == seq else 0
 
@@ -211,9 +212,9 @@ def _waiting(connection: Connection, queue: str) -> Waiting | None:
     return name, number, consumer.tag
 
 
-@follows("basic.get", "basic.consume", "queue.declare", "queue.bind")
+@follows("basic.get", "basic.consume", "queue.declare", "queue.bind", *MAKE_ROOM)
 def asked(fact: Passed, notes: Notes) -> None:
-    """When was it sent, and what does it say of the queue?"""
+    """When was it sent, and what does it say of the queue? A consumer that was full may get something from here on."""
     event, lives = fact.event, notes.memory(Lives)
     if event.direction != TO_BROKER:
         return
@@ -221,6 +222,8 @@ def asked(fact: Passed, notes: Notes) -> None:
     lives.times.append(event.time_ns)
     if len(lives.seqs) > 2 * TIMES:
         del lives.seqs[:TIMES], lives.times[:TIMES]
+    if event.method in MAKE_ROOM:
+        return
     name = event.queue or ""
     if event.method != "queue.declare":
         if name in lives.shelves:

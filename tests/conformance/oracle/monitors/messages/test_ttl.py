@@ -27,6 +27,9 @@ IN_TX = "@queue q \n @open 2 \n @open 3 \n 3 > select \n 3 < select-ok \n 3 > pu
 COMMITTED = IN_TX + LATE + "3 > commit \n 3 < commit-ok \n"
 WORD = "@queue q \n @open 1 \n 1 > publish q m1 expiration=soon \n"
 TEXT = "PRECONDITION_FAILED - invalid expiration"
+FULL = PLAIN + "2 > qos 1 \n 2 < qos-ok \n @consume 2 q c1 \n 1 > publish q m0 \n 1 < ack 1 \n 2 < deliver c1 1 m0 q \n"
+FULL += OWN.replace("ack 1", "ack 2")
+ROOM, NOW = "2 > ack 1 \n", "2 < deliver c1 2 m1 q"
 PASSIVE, GONE = "2 > declare q passive \n", "2 < closed 404 50 10 NOT_FOUND \n"
 SOUND = {
     "TTL-001": PLAIN + OWN + LATE + ASK + EMPTY,
@@ -49,6 +52,15 @@ BROKEN = [
     ("TTL-001", PLAIN.replace("classic", "classic x-max-length=5") + OWN + LATE + ASK + GOT),
     ("TTL-001", PLAIN.replace("classic", "classic x-single-active-consumer=true") + OWN + LATE + ASK + GOT),
     ("TTL-001", PLAIN + OWN + LATE + "@consume 2 q c1 \n 2 < deliver c1 1 m1 q"),
+    ("TTL-001", FULL + LATE + ROOM + NOW),
+    ("TTL-001", FULL + LATE + ROOM.replace("ack 1", "reject 1 requeue") + NOW),
+    (
+        "TTL-002",
+        FULL.replace("queue q", "queue q classic x-message-ttl=1000").replace(" expiration=1000", "")
+        + LATE
+        + ROOM
+        + NOW,
+    ),
     ("TTL-002", TIMED + BARE + LATE + ASK + GOT),
     ("TTL-003", TIMED + LONG + LATE + ASK + GOT),
     ("TTL-003", TIMED + "1 > publish q m1 expiration=10 \n 1 < ack 1 \n" + HALF + ASK + GOT),
@@ -114,6 +126,15 @@ LAWFUL = {
     + ASK
     + EMPTY,
     "a commit takes its time": IN_TX + "3 > commit \n" + LATE + "3 < commit-ok \n" + ASK + GOT,
+    "its consumer had room, and the delivery is read late": FULL + ROOM + LATE + NOW,
+    "its consumer had room for two": FULL.replace("qos 1", "qos 2") + LATE + ROOM + NOW,
+    "its consumer has no limit": FULL.replace("2 > qos 1 \n 2 < qos-ok \n", "") + LATE + ROOM + NOW,
+    "its consumer has a limit that came too late": FULL.replace(
+        "2 > qos 1 \n 2 < qos-ok \n @consume 2 q c1 \n", "@consume 2 q c1 \n 2 > qos 1 \n 2 < qos-ok \n"
+    )
+    + LATE
+    + ROOM
+    + NOW,
     "it was asked for in time": PLAIN + OWN + HALF + ASK + LATE + GOT,
     "it was confirmed late": PLAIN + OWN.replace("1 <", f"{LATE} 1 <") + ASK + GOT,
     "it is not confirmed": PLAIN + OWN.replace("1 < ack 1 \n", "") + LATE + ASK + GOT,
