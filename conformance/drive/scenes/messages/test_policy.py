@@ -148,7 +148,8 @@ def _of_all_kinds(stage: Stage) -> list[str]:
 
 @rule("POLICY-002", queue_types=CLASSIC)
 def test_a_queue_that_is_declared_later(stage: Stage) -> None:
-    """The policy comes first, and holds for three queues, one of them exclusive, also if they are declared again."""
+    """The policy comes first, and holds for three queues, one of them exclusive, also if they are declared again, and
+    if they are deleted before that."""
     stage.channel()  # time passes for those who are connected
     names = [fresh(stage) for _ in range(3)]
     put(stage, f"^({'|'.join(map(plain, names))})$", {MOST: 3})
@@ -156,8 +157,12 @@ def test_a_queue_that_is_declared_later(stage: Stage) -> None:
     for name in names:
         trial = PolicyTrial(stage, stage.queue(name=name, exclusive=name == names[1]))
         trial.keeps(4, 8)
-        stage.queue(name=name, exclusive=name == names[1])
-        trial.keeps(4, 8)
+        for anew in (False, True):
+            if anew:
+                stage.backstage(name).delete(name)
+                stage.quiesce()
+            stage.queue(name=name, exclusive=name == names[1])
+            trial.keeps(4, 8)
 
 
 @rule("POLICY-003", queue_types=CLASSIC)

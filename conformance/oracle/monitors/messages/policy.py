@@ -30,6 +30,7 @@ from conformance.oracle.monitors.policed import (
 )
 from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.topology.policies import PolicyHistory, fits, number
+from conformance.oracle.topology.state import NamedQueue
 
 LIMITS, LATER, PATTERN, HIGHEST, KIND = "POLICY-001", "POLICY-002", "POLICY-003", "POLICY-004", "POLICY-005"
 VHOST, SMALLER, WAITING, REMOVED, OPERATOR = "POLICY-006", "POLICY-007", "POLICY-008", "POLICY-009", "POLICY-010"
@@ -67,10 +68,11 @@ def declared(fact: Passed, notes: Notes) -> None:
     plain = plain and all((number(arguments[one]) or 0) >= LONG for one in TIMES if one in arguments)
     plain = plain and arguments.get(DOES) in (None, *KNOWN)
     limited = all(number(arguments[one]) is not None for one in (ARGUMENT, IN_OCTETS) if one in arguments)
-    if known or not name or not plain or not limited or event.has("auto_delete"):
+    if not (name and plain and limited) or event.has("auto_delete"):
         return
     vhost, most, octets = fact.connection.vhost, number(arguments.get(ARGUMENT)), number(arguments.get(IN_OCTETS))
-    if fact.topology.queue(vhost, name) is None:
+    present = fact.topology.queue(vhost, name)
+    if (present is None and known is None) or _deleted(known, present, fact):
         kept, before = notes.memory(Kept), notes.memory(Kept).queues.get((vhost, name))
         outlived = kept.started and before is not None and fate(before) == KEPT
         entry = PolicedQueue(event.connection, vhost, name, most, octets, arguments.get(DOES), event.seq, outlived)
@@ -85,6 +87,14 @@ def _again(known: PolicedQueue, fact: Passed) -> bool:
     limits = number(arguments.get(ARGUMENT)), number(arguments.get(IN_OCTETS)), arguments.get(DOES)
     alike = limits == (known.argument, known.octets, known.overflow)
     return there is not None and there.gone is None and alike and known.vhost == fact.connection.vhost
+
+
+def _deleted(known: PolicedQueue | None, present: NamedQueue | None, fact: Passed) -> bool:
+    """Was it certainly deleted, with all that was in it, and can nothing of that be under way?"""
+    gone = present.gone if present is not None and not present.doubtful else None
+    if known is None or known.pending or gone is None or not gone.known:
+        return False
+    return not any("x-dead-letter-exchange" in one.arguments for one in fact.topology.queues.values())
 
 
 # -- what holds

@@ -47,6 +47,7 @@ ROOM = "@queue q classic x-max-length-bytes=70000 \n" + OPEN
 ALL, LAST = ("m1", "m2", "m3", "m4"), ("m3", "m4")
 LATER = TWO + PLAIN
 TWICE = LATER + "90 > declare q x-queue-type=classic \n 90 < declare-ok q \n" + sent(1, 2, 3, 4)
+ANEW = LATER + "90 > delete q \n 90 < delete-ok \n @queue q classic \n"
 MINE = TWO + OPEN + "8 > declare q classic exclusive \n 8 < declare-ok q \n"
 BEHIND = '- rule p q$ {"max-length":2} \n'
 BOTH = TWO + '- rule r ^q$ {"max-length":3} priority=1 \n'
@@ -144,6 +145,7 @@ BROKEN = [
     ("POLICY-002", by("", *ALL, declare=LATER)),
     ("POLICY-002", by("", *ALL, declare=MINE)),
     ("POLICY-002", TWICE + got(*ALL)),
+    ("POLICY-002", ANEW + sent(1, 2, 3, 4) + got(*ALL)),
     ("POLICY-003", by(BEHIND, *ALL)),
     ("POLICY-003", by('- rule p ^u$ {"max-length":2} \n', *LAST)),
     ("POLICY-004", by(BOTH, *LAST)),
@@ -189,6 +191,16 @@ BROKEN = [
 ]
 BUSY = TWO.replace("} \n", "} busy \n")
 LAWFUL = {
+    "what was published before a queue was deleted comes into the next": ANEW.replace(
+        "90 > delete", "8 > publish q m9 \n 90 > delete"
+    )
+    + "8 < ack 1 \n 8 > publish q m1 \n 8 < ack 2 \n 8 > publish q m2 \n 8 < ack 3 \n"
+    + got("m1", "m2"),
+    "its deletion was not answered": ANEW.replace("90 < delete-ok \n", "") + sent(1, 2, 3, 4) + got(*ALL),
+    "something may come by itself to a queue that is new": "@queue h classic x-dead-letter-exchange= \n"
+    + ANEW
+    + sent(1, 2, 3, 4)
+    + got("m4"),
     "a limit of octets": weighed(OCTETS, *LAST),
     "a limit of octets, and a larger one of the queue's own": weighed(OCTETS, *LAST, declare=ROOM),
     "a limit of octets of the queue's own": weighed(OCTETS + "- unrule p \n", "m2", "m3", "m4", declare=ROOM),
