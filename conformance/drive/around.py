@@ -223,10 +223,13 @@ class Around:
         except BadRestart as bad:
             raise NotOffered(str(bad)) from None
 
-    def user(self, stage: Stage, patterns: Patterns | None = EVERYTHING, tags: str = "") -> tuple[str, str]:
-        """A user of this history's own, who may do so much in the vhost, with its password."""
+    def user(
+        self, stage: Stage, patterns: Patterns | None = EVERYTHING, tags: str = "", *, name: str = ""
+    ) -> tuple[str, str]:
+        """A user of this history's own, who may do so much in the vhost, with its password; perhaps by the name of one
+        that is no more."""
         assert self.admin is not None
-        name = f"amqpconf-{uuid4().hex[:12]}"
+        name = name or f"amqpconf-{uuid4().hex[:12]}"
         self._users[name] = {}
         self.admin.make_user(name, PASSWORD, tags)
         if patterns is not None:

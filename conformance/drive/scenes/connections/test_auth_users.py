@@ -15,7 +15,8 @@ from conformance.drive.stage import Stage
 
 @rule("AUTH-024", queue_types=CLASSIC)
 def test_rights_in_two_virtual_hosts(stage: Stage) -> None:
-    """A user may read in one and write in the other. Another one may do anything in one, and nothing in the other."""
+    """A user may read in one and write in the other. Another one may do anything in one, and nothing in the other. One
+    more has rights for the topics of an exchange in the other one alone."""
     queue, login = stage.queue(), user(stage, patterns((), ["amq.direct"]))
     vhost = stage.around.vhost(stage)
     stage.around.permit(stage, login[0], {**EVERYTHING, "write": NOTHING}, vhost=vhost)
@@ -28,16 +29,34 @@ def test_rights_in_two_virtual_hosts(stage: Stage) -> None:
     for channel in (enter(stage, other, vhost), enter(stage, other)):
         look = m.ExchangeDeclare(channel.number, exchange="amq.direct", type="direct", passive=True, durable=True)
         attempt(stage, channel, look)
+    if stage.offers("topic exchange") and stage.offers("topic permissions"):
+        _topics_elsewhere(stage, vhost)
+
+
+def _topics_elsewhere(stage: Stage, vhost: str) -> None:
+    """It may use some keys there, and all keys here, with an exchange of the same name."""
+    login, keys = user(stage, EVERYTHING), {"write": r"^w\.", "read": r"^r\."}
+    stage.around.permit(stage, login[0], EVERYTHING, vhost=vhost, topics={"amq.topic": keys})
+    for channel in (enter(stage, login, vhost), enter(stage, login)):
+        publish(stage, channel, "amq.topic", "k", "w.k")
 
 
 @rule("AUTH-025", queue_types=CLASSIC)
 def test_entering_a_virtual_host(stage: Stage) -> None:
-    """Without permissions, with empty ones, and when they are taken away again."""
+    """Without permissions, with empty ones, and when they are taken away again. And a user who had some, was deleted,
+    and is made anew without any."""
     login = user(stage, None)
     for may in (None, {"configure": "", "write": "", "read": ""}, None):
         stage.around.permit(stage, login[0], may)
         with contextlib.suppress(Unreachable):
             enter(stage, login)
+    former = user(stage, EVERYTHING)
+    enter(stage, former)
+    stage.around.delete_user(stage, former[0])
+    stage.around.user(stage, None, name=former[0])
+    stage.around.permit(stage, former[0], None)
+    with contextlib.suppress(Unreachable):
+        enter(stage, former)
 
 
 @rule("AUTH-026", queue_types=CLASSIC)

@@ -9,9 +9,10 @@ import pytest
 
 from conformance.drive.channel import Channel
 from conformance.drive.drivers.raw import RawConnection
+from conformance.drive.scenes.consumers.test_consume import QUIET_TRIPS
 from conformance.drive.scenes.contents.test_content import every_property
 from conformance.drive.scenes.marks import QueueType, rule
-from conformance.drive.scenes.props import confirming, large, patiently
+from conformance.drive.scenes.props import BAD_TAG, confirming, large, patiently, reopen
 from conformance.drive.scenes.topology.test_queue import leave
 from conformance.drive.stage import Stage
 
@@ -64,9 +65,14 @@ def reply(stage: Stage, by: Channel, address: str, to: Channel, *, commit: bool 
 
 
 def gone(stage: Stage, channel: Channel, tag: str, how: str) -> None:
-    """The requester ends."""
-    if how == "cancel":
-        channel.cancel(tag)
+    """The requester ends; where its channel fails, that is opened again."""
+    if "cancel" in how:
+        channel.cancel(tag, no_wait=how == "quiet cancel")
+        for _ in range(QUIET_TRIPS):
+            stage.barrier(channel)
+    elif how == "failure":
+        channel.ack(BAD_TAG)
+        reopen(stage, channel)
     elif how == "connection":
         leave(stage, channel.connection)
     else:
@@ -84,11 +90,11 @@ def test_replies_with_acknowledgements(stage: Stage) -> None:
 
 @rule("DRT-002", queue_types=CLASSIC)
 def test_two_requesters_on_a_channel(stage: Stage) -> None:
-    """Under another tag. One on another channel is fine, and so are two that have one channel in turn."""
+    """Under another tag. One on another channel is fine, and so are several that have one channel in turn."""
     channel, tag = requester(stage)
     requester(stage)
-    for _ in "12":
-        gone(stage, channel, tag, "cancel")
+    for how in ("cancel", "quiet cancel", "cancel"):
+        gone(stage, channel, tag, how)
         tag = channel.consume(REPLIES, no_ack=True)
         stage.quiesce()
     channel.consume(REPLIES, no_ack=True)
@@ -186,7 +192,7 @@ def test_replies_beside_other_requesters(stage: Stage) -> None:
 
 
 @rule("DRT-007", queue_types=CLASSIC)
-@pytest.mark.parametrize("how", ["cancel", "close"])
+@pytest.mark.parametrize("how", ["cancel", "quiet cancel", "close", "failure"])
 def test_replies_that_are_late(stage: Stage, how: str) -> None:
     """The requester has ended. Then there is a new one on its channel, with the same tag."""
     channel, tag = requester(stage)
@@ -204,7 +210,7 @@ def test_replies_that_are_late(stage: Stage, how: str) -> None:
 
 
 @rule("DRT-008", queue_types=CLASSIC)
-@pytest.mark.parametrize("how", ["cancel", "close", "connection"])
+@pytest.mark.parametrize("how", ["cancel", "quiet cancel", "close", "failure", "connection"])
 def test_looking_for_a_requester(stage: Stage, how: str) -> None:
     """While it is there, and when it has gone."""
     channel, tag = requester(stage, stage.connect("asking") if how == "connection" else None)

@@ -146,25 +146,6 @@ def _of_all_kinds(stage: Stage) -> list[str]:
     return [*map(stage.queue, given), stage.queue(exclusive=True), stage.queue(auto_delete=True)]
 
 
-@rule("POLICY-002", queue_types=CLASSIC)
-def test_a_queue_that_is_declared_later(stage: Stage) -> None:
-    """The policy comes first, and holds for three queues, one of them exclusive, also if they are declared again, and
-    if they are deleted before that."""
-    stage.channel()  # time passes for those who are connected
-    names = [fresh(stage) for _ in range(3)]
-    put(stage, f"^({'|'.join(map(plain, names))})$", {MOST: 3})
-    heeded(stage)
-    for name in names:
-        trial = PolicyTrial(stage, stage.queue(name=name, exclusive=name == names[1]))
-        trial.keeps(4, 8)
-        for anew in (False, True):
-            if anew:
-                stage.backstage(name).delete(name)
-                stage.quiesce()
-            stage.queue(name=name, exclusive=name == names[1])
-            trial.keeps(4, 8)
-
-
 @rule("POLICY-003", queue_types=CLASSIC)
 @pytest.mark.parametrize("matches", [True, False], ids=["matches", "misses"])
 def test_where_a_pattern_matches(stage: Stage, matches: bool) -> None:
