@@ -112,8 +112,8 @@ def _settles_and_commits(stage: Stage) -> None:
         stage.barrier(one)
     taker.close()
     stage.quiesce()
-    for one in (queue, other):
-        stage.fetch(stage.channel(), one, 3)
+    for name in (queue, other):
+        stage.fetch(stage.channel(), name, 3)
 
 
 @rule("BLOCK-006", queue_types=CLASSIC, last=True)

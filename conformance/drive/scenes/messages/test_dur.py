@@ -15,12 +15,13 @@ from conformance.drive.around import wait
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.messages.test_policy import MOST, heeded, only, put
+from conformance.drive.scenes.topology.test_queue import GONE
 from conformance.drive.stage import Stage
 
 PREDECLARED = ("amq.direct", "amq.fanout", "amq.topic", "amq.headers")
 ROOM: Mapping[str, Any] = {"x-max-length": 1000}
 ALTERNATE = "alternate-exchange"
-LENGTH = 2
+LENGTH, BY_ITSELF = 2, "goes with its last binding"
 PRIORITY, EXPIRED = "x-max-priority", 0.4
 """Seconds after which what lives for `LIFE` milliseconds is gone."""
 LIFE, LATER = 150, "36000000"
@@ -107,6 +108,17 @@ def test_what_is_declared_and_bound(stage: Stage) -> None:
     stage.around.revive(stage)
     _looked_for(stage, PREDECLARED, things, made)
     _published(stage, things, routes)
+    _goes_now(stage, things)
+
+
+def _goes_now(stage: Stage, things: Things) -> None:
+    """What is to go with its last binding loses that, and is looked for when it must have gone."""
+    exchange, channel = things.exchanges[BY_ITSELF][0], stage.channel(connection=stage.living())
+    channel.unbind(things.queues["plain"][0], exchange, "still")
+    stage.quiesce()
+    wait(stage, GONE)
+    channel.find_exchange(exchange)
+    stage.quiesce()
 
 
 def _elsewhere(stage: Stage) -> Things | None:
@@ -194,7 +206,7 @@ def _made_twice(things: Things, plain: str, direct: str) -> list[Route]:
     for _ in range(2):
         channel.bind(plain, direct, "twice")
     channel.unbind(plain, direct, "twice")
-    channel.bind(plain, things.exchange("goes with its last binding", auto_delete=True), "still")
+    channel.bind(plain, things.exchange(BY_ITSELF, auto_delete=True), "still")
     for durable in (True, False):
         if offered(stage, TRANSIENT):
             queue = things.queue(f"other than durable {durable}", durable=durable)
@@ -204,7 +216,7 @@ def _made_twice(things: Things, plain: str, direct: str) -> list[Route]:
         channel.delete_exchange(exchange)
         things.exchange(f"other than durable {durable}", durable=not durable, name=exchange)
     stage.quiesce()
-    return [("direct", "twice", {}), ("goes with its last binding", "still", {})]
+    return [("direct", "twice", {}), (BY_ITSELF, "still", {})]
 
 
 def _emptied(stage: Stage, renewed: str, purged: str, **about: Any) -> None:

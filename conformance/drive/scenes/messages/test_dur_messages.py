@@ -77,9 +77,10 @@ def _in_several(things: Things, publisher: Channel) -> dict[str, int]:
 
 def _settled(things: Things, publisher: Channel) -> dict[str, int]:
     """Of each queue all but the last message are settled: together, in a transaction, by a rejection, after which
-    they are dead letters, or gone, or by being delivered."""
+    they are dead letters, or gone, or by being delivered. Or in a transaction that is rolled back."""
     stage = things.stage
-    queues, heir = {how: things.queue(how) for how in ("together", "committed", "rejected", "delivered")}, ""
+    ways = "together", "committed", "undone", "rejected", "delivered"
+    queues, heir = {how: things.queue(how) for how in ways}, ""
     if offered(stage, "x-dead-letter-exchange", "x-dead-letter-routing-key"):
         heir = things.queue("heir")
         to_heir = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": heir}
@@ -89,7 +90,7 @@ def _settled(things: Things, publisher: Channel) -> dict[str, int]:
         publisher.publish(queue, 3, persistent=True)
     stage.confirmed(publisher)
     for how, queue in queues.items():
-        if how == "committed" and not offered(stage, "tx.select"):
+        if how in ("committed", "undone") and not offered(stage, "tx.select"):
             continue
         taker = stage.channel(connection=stage.living())
         if how == "delivered":
@@ -101,7 +102,7 @@ def _settled(things: Things, publisher: Channel) -> dict[str, int]:
             publisher.publish(queue, persistent=True)
             stage.confirmed(publisher)
             continue
-        if how == "committed":
+        if how in ("committed", "undone"):
             taker.tx_select()
             stage.quiesce()
         tags = stage.fetch(taker, queue, 2)
@@ -110,11 +111,13 @@ def _settled(things: Things, publisher: Channel) -> dict[str, int]:
                 taker.reject(tag, requeue=False)
         else:
             taker.ack(tags[-1], multiple=True)
-        if how == "committed":
-            taker.tx_commit()
+        if how in ("committed", "undone"):
+            taker.tx_commit() if how == "committed" else taker.tx_rollback()
             stage.quiesce()
         stage.get(taker, queue)
     kept = dict.fromkeys(queues.values(), 1)
+    if offered(stage, "tx.select"):
+        kept[queues["undone"]] = 3
     if heir:
         wait(stage, EXPIRED)
         kept[heir] = 2

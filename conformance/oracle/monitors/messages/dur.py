@@ -35,6 +35,7 @@ from conformance.oracle.monitors.messages.remains import Remains
 from conformance.oracle.monitors.messages.ttl import Lives
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges
+from conformance.oracle.monitors.topology.outlived import Outlived
 from conformance.oracle.topology import Binding, Exchange, Message, NamedQueue, Topology, explain, route
 from conformance.oracle.topology.explaining import ALTERNATE, ONWARD
 from conformance.oracle.topology.matching import MATCHERS
@@ -250,7 +251,7 @@ def forget_all(fact: Killed, notes: Notes) -> None:
 @judges(Started)
 def begin_anew(fact: Started, notes: Notes) -> None:
     """Of what is lost in a restart only these families know; to all others nothing is known of the queues now."""
-    notes.remember_only(Kept, Remains, Routed, DeadLettering, Lives)
+    notes.remember_only(Kept, Remains, Routed, DeadLettering, Lives, Outlived)
 
 
 @follows("basic.publish")
