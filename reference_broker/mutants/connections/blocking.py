@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
 from typing import Any
 
+from codec import Content
 from codec import methods as m
 from reference_broker.core.connections.connection import Connection
-from reference_broker.core.connections.intake import Intake
-from reference_broker.mutants.kinds import replaces
+from reference_broker.core.connections.intake import Inbound, Intake
+from reference_broker.core.parts import Parts
+from reference_broker.mutants.kinds import changes, replaces
 
 ANNOUNCED = "connection.blocked"
 
@@ -73,3 +77,38 @@ def no_heartbeats(self: Connection) -> None:
         self.wrote_at = clock.now
     Connection.beat(self)
     self.wrote_at = wrote if self.blocked else self.wrote_at
+
+
+def lost(name: str, says: str, which: Callable[[Connection, Inbound], bool], *rules: str) -> None:
+    """Of what a blocked connection has sent these are lost."""
+
+    @changes(name, says, *rules)
+    def apply(parts: Parts) -> None:
+        below = parts.connection
+
+        def unblock(self: Connection) -> None:
+            if self.blocked:
+                self.intake.waiting = deque(one for one in self.intake.waiting if not which(self, one))
+            below.unblock(self)
+
+        parts.override("connection", unblock=unblock)
+
+
+lost(
+    "blocking.acks-lost",
+    "what a client acknowledges while it is blocked comes back",
+    lambda connection, frame: isinstance(frame, m.BasicAck),
+    "BLOCK-005",
+    "ACK-002",
+)
+lost(
+    "blocking.transactions-lost",
+    "what a client publishes in a transaction while it is blocked is lost",
+    lambda connection, frame: (
+        isinstance(frame, Content)
+        and frame.channel in connection.channels
+        and connection.channels[frame.channel].transaction is not None
+    ),
+    "BLOCK-005",
+    "TX-003",
+)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import codec
 from codec import methods as m
+from reference_broker.core.access import Rights, TopicPermission
 from reference_broker.core.channels import basic
 from reference_broker.core.channels.channel import Channel
 from reference_broker.core.connections.connection import Connection
@@ -122,3 +123,22 @@ def newcomers_untold(parts: Parts) -> None:
 
     parts.publish = publish
     parts.override("connection", block=block, unblock=unblock)
+
+
+@changes(
+    "complaints.topics-of-all-vhosts",
+    "rights for topics that a user has in one virtual host hold in all of them",
+    "AUTH-024",
+    "AUTH-023",
+)
+def topics_of_all_vhosts(parts: Parts) -> None:
+    below = parts.connection
+
+    def permit(self: Connection, rights: Rights) -> None:
+        known = self.broker.access.users.get(self.user)
+        topics = dict[str, TopicPermission]()
+        for one in known.topics.values() if known is not None else ():
+            topics |= one
+        below.permit(self, Rights(rights.permission, topics | dict(rights.topics)))
+
+    parts.override("connection", permit=permit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import codec
@@ -10,7 +11,7 @@ from codec import methods as m
 from reference_broker.core.connections.connection import Connection
 from reference_broker.core.connections.intake import Inbound, Intake
 from reference_broker.core.connections.lifecycle import Phase
-from reference_broker.core.connections.outbox import Outbound
+from reference_broker.core.connections.outbox import Outbound, Outbox
 from reference_broker.core.errors import AmqpException
 from reference_broker.core.parts import Parts
 from reference_broker.core.queues.message import FRAME_OVERHEAD
@@ -237,3 +238,20 @@ def deaf(name: str, says: str, beats: bool) -> None:
 
 deaf("connections.heartbeats-alone-count", "a client that sends no heartbeats is gone", beats=True)
 deaf("connections.methods-alone-count", "a client that sends heartbeats alone is gone", beats=False)
+
+
+@changes(
+    "connections.one-octet-too-many",
+    "a body that is larger by one octet than fits is sent in one frame all the same",
+    "CONN-013",
+)
+def one_octet_too_many(parts: Parts) -> None:
+    below = parts.outbox
+
+    def pieces(self: Outbox, item: Outbound) -> Sequence[bytes]:
+        if isinstance(item, tuple) and len(item[1].body) == self.frame_max - FRAME_OVERHEAD + 1:
+            method, message = item
+            return method.encode(), *message.frames(method.channel, self.frame_max + 1)
+        return below.pieces(self, item)
+
+    parts.override("outbox", pieces=pieces)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import codec
 from codec import methods as m
 from codec.errors import ReplyCode
+from reference_broker.core.access import Topics
 from reference_broker.core.channels import basic
 from reference_broker.core.channels.channel import Channel
 from reference_broker.core.channels.prefetch import Consumer
@@ -111,3 +112,35 @@ def excluded_in_silence(channel: Channel, method: m.BasicConsume) -> None:
     queue = channel.vhost.queues.get(method.queue)
     if not (method.no_wait and queue is not None and queue.excludes(method.exclusive)):
         basic.consume(channel, method)
+
+
+@changes("failures.anew-with-former-rights", "a user who is made anew has the rights of the former one", "AUTH-025")
+def anew_with_former_rights(parts: Parts) -> None:
+    below = parts.connection
+
+    def enter(self: Connection, method: m.ConnectionOpen) -> None:
+        place = self.user, method.virtual_host
+        known, user = memory(self.broker, "known", dict), self.broker.access.users.get(self.user)
+        former = known.get(place)
+        if user is not None and place[1] in user.permissions:
+            known[place] = user, user.permissions[place[1]]
+        elif user is not None and former is not None and former[0] is not user:
+            user.permissions[place[1]] = former[1]
+        below.enter(self, method)
+
+    parts.override("connection", enter=enter)
+
+
+@changes("failures.topics-asked-once", "a channel is asked for its rights to topics once for each exchange", "AUTH-021")
+def topics_asked_once(parts: Parts) -> None:
+    below = parts.needs
+
+    def check_topics(
+        self: Needs, topics: Topics, channel: Channel, method: codec.Method, header: codec.Header | None
+    ) -> None:
+        exchange, asked = getattr(method, "exchange", ""), memory(channel, "asked", set)
+        if not isinstance(method, m.BasicPublish) or exchange not in asked:
+            below.check_topics(self, topics, channel, method, header)
+        asked.update([exchange] if isinstance(method, m.BasicPublish) else [])
+
+    parts.override("needs", check_topics=check_topics)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import codec
 from codec import methods as m
+from reference_broker.core.access import Rights
 from reference_broker.core.channels.channel import Channel
 from reference_broker.core.needs import Need, Needs
 from reference_broker.mutants.kinds import replaces
@@ -37,3 +38,28 @@ def not_without_an_answer(self: Needs, channel: Channel, method: codec.Method) -
 def not_in_transactions(self: Needs, channel: Channel, method: codec.Method) -> Iterable[Need]:
     free = channel.transaction is not None and isinstance(method, m.BasicPublish)
     return () if free else Needs.of(self, channel, method)
+
+
+@replaces(
+    "needs.of", "forms.exchanges-bound-quietly", "exchanges may be bound by anybody who wants no answer", "AUTH-009"
+)
+def exchanges_bound_quietly(self: Needs, channel: Channel, method: codec.Method) -> Iterable[Need]:
+    free = isinstance(method, m.ExchangeBind) and method.no_wait
+    return () if free else Needs.of(self, channel, method)
+
+
+@replaces(
+    "needs.of",
+    "forms.any-alternate-quietly",
+    "an exchange that is declared with nowait may have any alternate",
+    "AUTH-006",
+)
+def any_alternate_quietly(self: Needs, channel: Channel, method: codec.Method) -> Iterable[Need]:
+    needs = [*Needs.of(self, channel, method)]
+    return needs[:1] if isinstance(method, m.ExchangeDeclare) and method.no_wait else needs
+
+
+@replaces("needs.check_looking", "forms.looks-quietly", "who looks with nowait needs no right", "AUTH-020")
+def looks_quietly(self: Needs, rights: Rights, channel: Channel, method: m.QueueDeclare | m.ExchangeDeclare) -> None:
+    if not method.no_wait:
+        Needs.check_looking(self, rights, channel, method)

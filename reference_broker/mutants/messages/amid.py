@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from heapq import heapify
 from typing import Any
@@ -245,3 +245,33 @@ def one_requester_ever(channel: Channel, method: m.BasicConsume) -> None:
     basic.consume(channel, method)
     if method.queue == replies.REPLY_TO:
         asked.append(method.consumer_tag)
+
+
+@changes(
+    "amid.late-to-who-was-full",
+    "what expires while all consumers of its queue are full is delivered when one has room",
+    "TTL-001",
+    "TTL-002",
+)
+def late_to_who_was_full(parts: Parts) -> None:
+    below = parts.queue
+
+    def woken(self: Queue) -> None:
+        if self.consumers:
+            self.wake_at = None
+        else:
+            below.woken(self)
+
+    def expire(self: Queue, *, overdue: bool = False) -> None:
+        if not vars(self).get("mutant_blind"):
+            below.expire(self, overdue=overdue)
+
+    def blindly(of_class: Callable[[Queue], None]) -> Callable[[Queue], None]:
+        def do(self: Queue) -> None:
+            vars(self)["mutant_blind"] = bool(self.consumers)
+            of_class(self)
+            vars(self)["mutant_blind"] = False
+
+        return do
+
+    parts.override("queue", woken=woken, expire=expire, serve=blindly(below.serve), pump=blindly(below.pump))

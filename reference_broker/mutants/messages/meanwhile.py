@@ -261,3 +261,21 @@ def large_not_rolled_back(parts: Parts) -> None:
             channel.publish(exchange, message, mandatory)
 
     parts.override("transaction", rollback=rollback)
+
+
+@changes(
+    "meanwhile.lease-of-the-former",
+    "a queue that is declared anew goes when its former namesake would have gone",
+    "TTL-011",
+)
+def lease_of_the_former(parts: Parts) -> None:
+    below = parts.vhost
+
+    def watch_expiry(self: VirtualHost, queue: Queue) -> None:
+        heir = self.queues.get(queue.name)
+        if queue.deleted and heir is not None and heir.settings.expires is not None and not heir.consumers:
+            self.delete_queue(heir)
+        else:
+            below.watch_expiry(self, queue)
+
+    parts.override("vhost", watch_expiry=watch_expiry)

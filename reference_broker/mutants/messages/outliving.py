@@ -178,3 +178,15 @@ def lost_consumer(parts: Parts) -> None:
             self.used_at = before
 
     parts.override("queue", leave=leave)
+
+
+@changes("outliving.operators-lost", "operators' policies are gone after a restart", "DUR-022")
+def operators_lost(parts: Parts) -> None:
+    below = parts.vhost
+
+    def restart(self: VirtualHost) -> None:
+        self.policies(True).clear()
+        below.restart(self)
+        self.heed_policies()
+
+    parts.override("vhost", restart=restart)

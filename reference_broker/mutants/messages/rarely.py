@@ -160,3 +160,54 @@ def alternate_stays(parts: Parts) -> None:
                 exchange.alternate = alternate
 
     parts.override("vhost", heed_policies=heed_policies)
+
+
+@changes("rarely.second-queue-unruled", "a queue that is declared anew has no policy", "POLICY-002")
+def second_queue_unruled(parts: Parts) -> None:
+    below = parts.vhost
+
+    def heed_policy(self: VirtualHost, queue: Queue) -> None:
+        if memory(self, "firsts", dict).setdefault(queue.name, queue) is queue:
+            below.heed_policy(self, queue)
+
+    parts.override("vhost", heed_policy=heed_policy)
+
+
+@changes("rarely.below-nought-unheeded", "a policy whose priority is below nought sets nothing", "POLICY-001")
+def below_nought_unheeded(parts: Parts) -> None:
+    below = parts.vhost
+
+    def definition_of(self: VirtualHost, thing: Queue | Exchange) -> Mapping[str, Any]:
+        policy = self.settings.policy_of(thing)
+        return {} if policy is not None and policy.priority < 0 else below.definition_of(self, thing)
+
+    parts.override("vhost", definition_of=definition_of)
+
+
+@changes("rarely.later-exchanges-unruled", "a policy does nothing to exchanges that are declared later", "POLICY-013")
+def later_exchanges_unruled(parts: Parts) -> None:
+    below = parts.vhost
+
+    def add_exchange(self: VirtualHost, exchange: Exchange) -> None:
+        below.add_exchange(self, exchange)
+        exchange.heed({})
+
+    parts.override("vhost", add_exchange=add_exchange)
+
+
+@changes("rarely.operators-first-word", "an operator's policy that is changed says what it said first", "POLICY-010")
+def operators_first_word(parts: Parts) -> None:
+    below = parts.vhost
+
+    def set_policy(self: VirtualHost, policy: Policy, operator: bool = False) -> None:
+        below.set_policy(self, policy, operator)
+        memory(self, "first words", dict).setdefault((operator, policy.name), policy)
+
+    def definition_of(self: VirtualHost, thing: Queue | Exchange) -> Mapping[str, Any]:
+        operators, firsts = self.settings.operator_policies, memory(self, "first words", dict)
+        self.settings.operator_policies = {name: firsts.get((True, name), one) for name, one in operators.items()}
+        found = below.definition_of(self, thing)
+        self.settings.operator_policies = operators
+        return found
+
+    parts.override("vhost", set_policy=set_policy, definition_of=definition_of)

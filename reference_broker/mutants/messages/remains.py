@@ -6,7 +6,7 @@ from collections.abc import Callable
 from operator import attrgetter
 
 import codec
-from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.channel import Channel, acked
 from reference_broker.core.channels.transaction import Transaction
 from reference_broker.core.parts import Parts
 from reference_broker.core.queues.message import PERSISTENT, Entry, Message
@@ -164,3 +164,48 @@ def full_when_purged(parts: Parts) -> None:
         return "mutant_full" in vars(self) or below.refuses(self, message)
 
     parts.override("queue", purge=purge, refuses=refuses)
+
+
+@changes("remains.far-times-lost", "what expires in more than four weeks is lost", "DUR-013")
+def far_times_lost(parts: Parts) -> None:
+    below = parts.queue
+
+    def lasts(self: Queue, entry: Entry) -> bool:
+        life = entry.message.header.expiration
+        return below.lasts(self, entry) and (life is None or int(life) < 1 << 31)
+
+    parts.override("queue", lasts=lasts)
+
+
+@changes("remains.undone-acks-count", "what was acknowledged in a transaction that was undone is lost", "DUR-013")
+def undone_acks_count(parts: Parts) -> None:
+    transactions, queues = parts.transaction, parts.queue
+
+    def rollback(self: Transaction, channel: Channel) -> None:
+        for deliveries, fate in self.settled:
+            for one in deliveries if fate is acked else ():
+                memory(one.queue, "undone", list).append(one.entry)
+        transactions.rollback(self, channel)
+
+    def lasts(self: Queue, entry: Entry) -> bool:
+        undone = any(one is entry for one in memory(self, "undone", list))
+        return queues.lasts(self, entry) and not undone
+
+    parts.override("transaction", rollback=rollback)
+    parts.override("queue", lasts=lasts)
+
+
+@changes("remains.fetched-unmarked", "what a get had brought comes unmarked after a restart", "DUR-018")
+def fetched_unmarked(parts: Parts) -> None:
+    below = parts.queue
+
+    def get(self: Queue) -> Entry | None:
+        entry = below.get(self)
+        memory(self, "fetched", list).append(entry)
+        return entry
+
+    def read_back(self: Queue, entry: Entry) -> None:
+        below.read_back(self, entry)
+        entry.redelivered = entry.redelivered and all(one is not entry for one in memory(self, "fetched", list))
+
+    parts.override("queue", get=get, read_back=read_back)

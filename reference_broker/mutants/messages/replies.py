@@ -296,3 +296,32 @@ def chosen_tag_untold(parts: Parts) -> None:
             channel.reply_to.tag = ""
 
     parts.handlers[m.BasicConsume] = consume
+
+
+@changes("replies.failed-still-there", "a requester whose channel has failed is found", "DRT-008")
+def failed_still_there(parts: Parts) -> None:
+    channels, hosts = parts.channel, parts.vhost
+
+    def fail(self: Channel) -> None:
+        if self.reply_to is not None:
+            memory(self.vhost, "ghosts", set).add(self.reply_to.name)
+        channels.fail(self)
+
+    def awaits(self: VirtualHost, name: str) -> bool:
+        return name in memory(self, "ghosts", set) or hosts.awaits(self, name)
+
+    parts.override("channel", fail=fail)
+    parts.override("vhost", awaits=awaits)
+
+
+@handles(
+    m.BasicCancel,
+    "replies.quiet-cancel-leaves-it",
+    "a requester that is cancelled with nowait stays",
+    "DRT-002",
+    "DRT-008",
+)
+def quiet_cancel_leaves_it(channel: Channel, method: m.BasicCancel) -> None:
+    asks = channel.reply_to is not None and channel.reply_to.tag == method.consumer_tag
+    if not (method.no_wait and asks):
+        basic.cancel(channel, method)

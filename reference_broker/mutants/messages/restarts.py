@@ -8,7 +8,7 @@ from codec.values import FieldTable
 from reference_broker.core.channels.prefetch import Consumer
 from reference_broker.core.parts import Parts
 from reference_broker.core.queues.queue import Queue
-from reference_broker.core.routing import PREDECLARED, Destination, Exchange
+from reference_broker.core.routing import PREDECLARED, Binding, Destination, Exchange
 from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import Mutant, changes, enter, memory, replaces
 
@@ -205,3 +205,119 @@ def names_again(vhost: VirtualHost) -> None:
     prefix, onward = "amq.gen-", vhost.unique
     made = iter([name.removeprefix(prefix) for name in vhost.queues if name.startswith(prefix)])
     vhost.unique = lambda: next(made, None) or onward()
+
+
+@changes("restarts.stays-behind", "an auto-delete exchange that was there before a restart stays", "EXCH-010")
+def stays_behind(parts: Parts) -> None:
+    below = parts.vhost
+
+    def restart(self: VirtualHost) -> None:
+        below.restart(self)
+        for exchange in self.exchanges.values():
+            memory(exchange, "old", lambda: True)
+
+    def drop_binding(self: VirtualHost, binding: Binding) -> None:
+        source, auto_delete = binding.source, binding.source.auto_delete
+        source.auto_delete = auto_delete and not memory(source, "old", bool)
+        below.drop_binding(self, binding)
+        source.auto_delete = auto_delete
+
+    parts.override("vhost", restart=restart, drop_binding=drop_binding)
+
+
+@replaces("vhost.outlives", "restarts.auto-delete-exchanges-lost", "auto-delete exchanges are lost", "DUR-003")
+def auto_delete_exchanges_lost(self: VirtualHost, exchange: Exchange) -> bool:
+    return VirtualHost.outlives(self, exchange) and not exchange.auto_delete
+
+
+@changes("restarts.made-twice-back", "a binding that was made twice, and removed, is there again", "DUR-011")
+def made_twice_back(parts: Parts) -> None:
+    below = parts.vhost
+
+    def bind(self: VirtualHost, source: Exchange, destination: Destination, key: str, arguments: FieldTable) -> None:
+        if self.is_bound(source.name, destination, key, arguments):
+            memory(self, "twice", list).append((source, destination, key, arguments))
+        below.bind(self, source, destination, key, arguments)
+
+    def restart(self: VirtualHost) -> None:
+        below.restart(self)
+        there = {*self.queues.values(), *self.exchanges.values()}
+        for source, destination, key, arguments in memory(self, "twice", list):
+            if source in there and destination in there:
+                below.bind(self, source, destination, key, arguments)
+
+    parts.override("vhost", bind=bind, restart=restart)
+
+
+@changes("restarts.once-durable", "a transient queue stays whose name a durable one had before", "DUR-008")
+def once_durable(parts: Parts) -> None:
+    below = parts.vhost
+
+    def delete_queue(self: VirtualHost, queue: Queue) -> tuple[int, list[Consumer]]:
+        memory(self, "durable", set).update([queue.name] if queue.durable else [])
+        return below.delete_queue(self, queue)
+
+    def restart(self: VirtualHost) -> None:
+        known = memory(self, "durable", set)
+        liars = [one for one in self.queues.values() if not one.durable and one.owner is None and one.name in known]
+        for durable in (True, False):
+            for one in liars:
+                one.durable = durable
+            if durable:
+                below.restart(self)
+
+    parts.override("vhost", delete_queue=delete_queue, restart=restart)
+
+
+@changes("restarts.exchange-once-durable", "a transient exchange stays whose name a durable one had", "DUR-010")
+def exchange_once_durable(parts: Parts) -> None:
+    below = parts.vhost
+
+    def add_exchange(self: VirtualHost, exchange: Exchange) -> None:
+        memory(self, "durable exchanges", set).update([exchange.name] if exchange.durable else [])
+        below.add_exchange(self, exchange)
+
+    def outlives(self: VirtualHost, exchange: Exchange) -> bool:
+        return exchange.durable or exchange.name in memory(self, "durable exchanges", set)
+
+    parts.override("vhost", add_exchange=add_exchange, outlives=outlives)
+
+
+@changes("restarts.second-loses-bindings", "the second restart loses all bindings", "DUR-005")
+def second_loses_bindings(parts: Parts) -> None:
+    below = parts.vhost
+
+    def restart(self: VirtualHost) -> None:
+        below.restart(self)
+        restarts = memory(self, "restarts", list)
+        restarts.append(self)
+        for exchange in list(self.exchanges.values()) if len(restarts) > 1 else ():
+            for binding in list(exchange.bindings):
+                self.drop_binding(binding)
+
+    parts.override("vhost", restart=restart)
+
+
+@changes("restarts.not-to-its-own-exchanges", "bindings to exchanges of the broker's own are lost", "DUR-006")
+def not_to_its_own_exchanges(parts: Parts) -> None:
+    below = parts.vhost
+
+    def restart(self: VirtualHost) -> None:
+        below.restart(self)
+        for exchange in list(self.exchanges.values()):
+            for binding in [one for one in exchange.bindings if one.destination.name in PREDECLARED]:
+                self.drop_binding(binding)
+
+    parts.override("vhost", restart=restart)
+
+
+@changes("restarts.first-host-alone", "only the queues of the default virtual host are kept", "DUR-001")
+def first_host_alone(parts: Parts) -> None:
+    below = parts.vhost
+
+    def restart(self: VirtualHost) -> None:
+        below.restart(self)
+        for queue in list(self.queues.values()) if self.name != "/" else ():
+            self.delete_queue(queue)
+
+    parts.override("vhost", restart=restart)

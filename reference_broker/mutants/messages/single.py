@@ -7,10 +7,12 @@ from reference_broker.core.channels import basic
 from reference_broker.core.channels.channel import Channel, Fate, requeued
 from reference_broker.core.channels.prefetch import Consumer
 from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.connections.outbox import Outbound
 from reference_broker.core.parts import Parts
 from reference_broker.core.queues.message import Entry
 from reference_broker.core.queues.queue import Queue
-from reference_broker.mutants.kinds import changes, handles, memory, replaces
+from reference_broker.mutants.kinds import changes, handles, memory, replaces, take_away
 
 ISSUES = "https://github.com/rabbitmq/rabbitmq-server/issues/"
 
@@ -268,3 +270,70 @@ def declared_and_passed_on(parts: Parts) -> None:
         queue.serve()
 
     parts.handlers[m.QueueDeclare] = declare
+
+
+@changes("single.one-is-counted", "declare-ok counts the consumer that is served, and none that waits", "QUEUE-020")
+def one_is_counted(parts: Parts) -> None:
+    below = parts.connection
+
+    def send(self: Connection, item: Outbound) -> None:
+        if isinstance(item, m.QueueDeclareOk) and item.queue in self.vhost.queues:
+            single = self.vhost.queues[item.queue].settings.single_active_consumer
+            item.consumer_count = min(1, item.consumer_count) if single else item.consumer_count
+        below.send(self, item)
+
+    parts.override("connection", send=send)
+
+
+@changes(
+    "single.goes-with-the-first",
+    "an auto-delete queue goes with the consumer that is served, though others wait",
+    "QUEUE-024",
+)
+def goes_with_the_first(parts: Parts) -> None:
+    below = parts.queue
+
+    def leave(self: Queue, consumer: Consumer) -> None:
+        served = consumer is self.active
+        below.leave(self, consumer)
+        if served and self.auto_delete and not self.deleted:
+            take_away(self)
+
+    parts.override("queue", leave=leave)
+
+
+@changes(
+    "single.comes-back-served",
+    "a consumer that was served, and starts again with its tag, is served beside the next one",
+    "SAC-001",
+)
+def comes_back_served(parts: Parts) -> None:
+    below = parts.queue
+
+    def leave(self: Queue, consumer: Consumer) -> None:
+        if consumer is self.active:
+            memory(self, "served", set).add((consumer.channel, consumer.tag))
+        below.leave(self, consumer)
+
+    def join(self: Queue, consumer: Consumer, exclusive: bool) -> None:
+        below.join(self, consumer, exclusive)
+        again = (consumer.channel, consumer.tag) in memory(self, "served", set)
+        if again and consumer is not self.active and self.settings.single_active_consumer:
+            self.ring.append(consumer)
+            self.serve()
+
+    parts.override("queue", leave=leave, join=join)
+
+
+@handles(m.BasicRecover, "single.recovered-to-who-waits", "what is recovered goes to a consumer that waits", "SAC-001")
+def recovered_to_who_waits(channel: Channel, method: m.BasicRecover) -> None:
+    for queue in {one.queue for one in channel.unacked.by_tag.values()}:
+        former = queue.active
+        others = [one for one in queue.consumers if one is not former]
+        if former is None or former.channel is not channel or not others:
+            continue
+        if former in queue.ring:
+            queue.ring.remove(former)
+        queue.active = others[0]
+        queue.ring.append(others[0])
+    basic.recover(channel, method)

@@ -132,3 +132,38 @@ def bound_twice(parts: Parts) -> None:
 def _counts(vhost: VirtualHost) -> dict[tuple[Any, ...], int]:
     found: dict[tuple[Any, ...], int] = memory(vhost, "counts", dict)
     return found
+
+
+@changes("byways.second-exchange-stays", "an auto-delete exchange that is declared anew stays", "EXCH-010")
+def second_exchange_stays(parts: Parts) -> None:
+    below = parts.vhost
+
+    def add_exchange(self: VirtualHost, exchange: Exchange) -> None:
+        first = memory(self, "firsts", dict).setdefault(exchange.name, exchange)
+        memory(exchange, "second", lambda: first is not exchange)
+        below.add_exchange(self, exchange)
+
+    def drop_binding(self: VirtualHost, binding: Binding) -> None:
+        source, auto_delete = binding.source, binding.source.auto_delete
+        source.auto_delete = auto_delete and not memory(source, "second", bool)
+        below.drop_binding(self, binding)
+        source.auto_delete = auto_delete
+
+    parts.override("vhost", add_exchange=add_exchange, drop_binding=drop_binding)
+
+
+@changes(
+    "byways.goes-though-never-bound",
+    "an auto-delete exchange that never had a binding goes when one is removed that was not there",
+    "EXCH-010",
+    "EXCH-006",
+)
+def goes_though_never_bound(parts: Parts) -> None:
+    below = parts.vhost
+
+    def unbind(self: VirtualHost, source: Exchange, destination: Destination, key: str, arguments: FieldTable) -> None:
+        below.unbind(self, source, destination, key, arguments)
+        if source.auto_delete and not source.bindings and source.name in self.exchanges:
+            self.delete_exchange(source)
+
+    parts.override("vhost", unbind=unbind)

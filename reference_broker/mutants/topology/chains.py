@@ -111,3 +111,22 @@ def exchange_leads_on_again(parts: Parts) -> None:
                 self.bind(exchange, one.destination, one.key, arguments)
 
     parts.override("vhost", delete_exchange=delete_exchange, add_exchange=add_exchange)
+
+
+@changes(
+    "chains.branch-cut",
+    "who removes a binding of a topic exchange removes those whose keys go on from it",
+    "ROUTE-003",
+    "ROUTE-014",
+)
+def branch_cut(parts: Parts) -> None:
+    below = parts.vhost
+
+    def drop_binding(self: VirtualHost, binding: Binding) -> None:
+        below.drop_binding(self, binding)
+        source, branch = binding.source, f"{binding.key}."
+        if isinstance(source, Topic) and binding.key:
+            for other in [one for one in source.bindings if one.key.startswith(branch)]:
+                below.drop_binding(self, other)
+
+    parts.override("vhost", drop_binding=drop_binding)

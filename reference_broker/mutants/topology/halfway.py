@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from typing import Any
 
@@ -165,3 +166,31 @@ def mandatory_by_type(self: Channel, exchange: str, message: Message, mandatory:
     found: Any = self.vhost.exchanges.get(exchange)
     counts = found is None or found.TYPE in ("direct", "fanout")
     return Channel.publish(self, exchange, message, mandatory and counts)
+
+
+def keeps(name: str, says: str, when: Callable[[Queue, Consumer], bool]) -> None:
+    """An auto-delete queue stays when its last consumer leaves it so."""
+
+    @changes(name, says, "QUEUE-024")
+    def apply(parts: Parts) -> None:
+        below = parts.queue
+
+        def leave(self: Queue, consumer: Consumer) -> None:
+            auto_delete = self.auto_delete
+            self.auto_delete = auto_delete and not when(self, consumer)
+            below.leave(self, consumer)
+            self.auto_delete = auto_delete
+
+        parts.override("queue", leave=leave)
+
+
+keeps(
+    "halfway.held-keeps-it",
+    "an auto-delete queue stays when its last consumer leaves while its channel holds deliveries of it",
+    lambda queue, consumer: any(one.queue is queue for one in consumer.channel.unacked.by_tag.values()),
+)
+keeps(
+    "halfway.filled-keeps-it",
+    "an auto-delete queue with messages stays when its last consumer leaves",
+    lambda queue, consumer: len(queue.ready) > 0,
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from codec import methods as m
@@ -12,6 +12,7 @@ from reference_broker.core.channels.channel import RETURNS, Channel, Fate
 from reference_broker.core.channels.prefetch import Consumer
 from reference_broker.core.channels.replies import ReplyTo
 from reference_broker.core.channels.unacked import Delivery
+from reference_broker.core.connections.connection import Connection
 from reference_broker.core.connections.intake import Inbound, Intake
 from reference_broker.core.errors import locked
 from reference_broker.core.parts import Parts
@@ -19,7 +20,7 @@ from reference_broker.core.queues.message import Message
 from reference_broker.core.queues.queue import Queue
 from reference_broker.core.routing import Binding, Destination, Exchange, Headers, Topic
 from reference_broker.core.vhost import VirtualHost
-from reference_broker.mutants.kinds import changes, fails, handles, memory, replaces
+from reference_broker.mutants.kinds import changes, fails, handles, memory, replaces, take_away
 
 
 @replaces(
@@ -204,3 +205,65 @@ def of_every_vhost(channel: Channel, method: m.ExchangeDelete) -> None:
         namesake = vhost.exchanges.get(method.exchange)
         for binding in list(namesake.bindings) if namesake is not None else ():
             vhost.drop_binding(binding)
+
+
+@changes("namesakes.former-type", "an exchange that is declared anew leads on as the former of its name", "ROUTE-002")
+def former_type(parts: Parts) -> None:
+    below = parts.vhost
+
+    def add_exchange(self: VirtualHost, exchange: Exchange) -> None:
+        kind: type[Exchange] = memory(self, "kinds", dict).setdefault(exchange.name, type(exchange))
+        said, flags = exchange.TYPE, (exchange.durable, exchange.auto_delete, exchange.internal)
+        if kind is not type(exchange):
+            exchange = kind(exchange.name, *flags, exchange.arguments)
+            exchange.TYPE = said
+        below.add_exchange(self, exchange)
+
+    parts.override("vhost", add_exchange=add_exchange)
+
+
+@changes(
+    "namesakes.goes-with-the-former-owner",
+    "a shared queue goes with the connection that had an exclusive one of its name, which was deleted",
+    "QUEUE-032",
+)
+def goes_with_the_former_owner(parts: Parts) -> None:
+    hosts, connections = parts.vhost, parts.connection
+
+    def delete_queue(self: VirtualHost, queue: Queue) -> tuple[int, list[Consumer]]:
+        if queue.owner is not None:
+            memory(queue.owner, "deleted", set).add(queue.name)
+        return hosts.delete_queue(self, queue)
+
+    def end_channels(self: Connection) -> None:
+        names = {*memory(self, "deleted", set)}
+        connections.end_channels(self)
+        for queue in [self.vhost.queues[name] for name in names if name in self.vhost.queues]:
+            if queue.owner is None:
+                take_away(queue)
+
+    parts.override("vhost", delete_queue=delete_queue)
+    parts.override("connection", end_channels=end_channels)
+
+
+@changes(
+    "namesakes.lock-stays",
+    "a name stays locked when its exclusive queue is deleted, as long as the connection of that is open",
+    "QUEUE-003",
+)
+def lock_stays(parts: Parts) -> None:
+    for kind in (m.QueueDeclare, m.QueueBind, m.QueuePurge, m.BasicGet, m.BasicConsume):
+        parts.handlers[kind] = _heeds_locks(parts.handlers[kind])
+
+
+def _heeds_locks(below: Callable[[Channel, Any], None]) -> Callable[[Channel, Any], None]:
+    def handle(channel: Channel, method: Any) -> None:
+        locks = memory(channel.vhost, "locks", dict)
+        owner = locks.get(method.queue)
+        if owner is not None and owner is not channel.connection and not owner.finished:
+            raise locked(method.queue)
+        below(channel, method)
+        if isinstance(method, m.QueueDeclare) and method.exclusive:
+            locks[channel.last_queue] = channel.connection
+
+    return handle

@@ -7,6 +7,7 @@ from typing import Any
 
 from codec import methods as m
 from codec.errors import ReplyCode
+from codec.values import FieldTable
 from reference_broker.core.channels.channel import Channel
 from reference_broker.core.connections.connection import Connection
 from reference_broker.core.errors import AmqpException, ConnectionException, not_found, precondition
@@ -14,7 +15,7 @@ from reference_broker.core.parts import Parts
 from reference_broker.core.queues.arguments import KNOWN
 from reference_broker.core.queues.message import Message
 from reference_broker.core.queues.queue import Queue
-from reference_broker.core.routing import Exchange, Headers, Topic, headers_match
+from reference_broker.core.routing import Destination, Exchange, Headers, Topic, canonical, headers_match
 from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, replaces
 from reference_broker.mutants.topology.binding import Handle, handling
@@ -198,3 +199,33 @@ def exchanges_without_case(self: VirtualHost, name: str) -> Exchange:
     alike = (one for known, one in self.exchanges.items() if known.lower() == name.lower())
     found = self.exchanges.get(name) or next(alike, None)
     return found if found is not None else VirtualHost.exchange(self, name)
+
+
+def disregards(name: str, says: str, unlike: Callable[[str], bool]) -> None:
+    """A headers exchange compares no headers of these names."""
+
+    @changes(name, says, "ROUTE-006", "ROUTE-007")
+    def apply(parts: Parts) -> None:
+        below = parts.vhost
+
+        def bind(
+            self: VirtualHost, source: Exchange, destination: Destination, key: str, arguments: FieldTable
+        ) -> None:
+            below.bind(self, source, destination, key, arguments)
+            for one in source.bindings if isinstance(source, Headers) else ():
+                if one.destination is destination and one.arguments == canonical(arguments):
+                    source.bindings[one] = [wanted for wanted in arguments if not unlike(wanted[0])]
+
+        parts.override("vhost", bind=bind)
+
+
+disregards(
+    "naming.begins-with-x",
+    "a headers exchange disregards names that begin with x, whatever follows",
+    lambda name: name.startswith("x") and not name.startswith("x-"),
+)
+disregards(
+    "naming.capital-x",
+    "a headers exchange disregards names that begin with X-, as if it were x-",
+    lambda name: name.startswith("X-"),
+)

@@ -1,4 +1,4 @@
-"""Queues that are declared without an answer, and bound without a name."""
+"""What is declared, looked for, bound or unbound without an answer or without a name."""
 
 from __future__ import annotations
 
@@ -106,3 +106,27 @@ def failure_unlocks(parts: Parts) -> None:
         self.connection.exclusive.clear()
 
     parts.override("channel", fail=fail)
+
+
+@handling(
+    (m.ExchangeDeclare,),
+    "quiet.look-finds-all",
+    "who looks with nowait for an exchange that is not there is told nothing",
+    "NOWAIT-006",
+    "EXCH-001",
+)
+def look_finds_all(channel: Channel, method: m.ExchangeDeclare, below: Handle) -> None:
+    if not (method.passive and method.no_wait):
+        below(channel, method)
+
+
+@handling(
+    (m.ExchangeUnbind,),
+    "quiet.exchange-stays-bound",
+    "a binding between exchanges stays when it is removed with nowait",
+    "NOWAIT-001",
+    "BIND-013",
+)
+def exchange_stays_bound(channel: Channel, method: m.ExchangeUnbind, below: Handle) -> None:
+    if not method.no_wait:
+        below(channel, method)

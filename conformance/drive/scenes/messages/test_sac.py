@@ -44,10 +44,10 @@ def active(stage: Stage, consumers: list[tuple[Channel, str]]) -> tuple[Channel,
 @rule("SAC-001")
 @pytest.mark.parametrize("rank", [0, 5])
 def test_one_of_three_is_served(stage: Stage, rank: int) -> None:
-    """Messages come one after the other, and are acknowledged, one of them after it was given back twice; then the
-    queue is declared again, and one of the three joins, and may outrank the others. One that waits leaves before the
-    last. Then all acknowledge nothing, of a queue that may have priorities; and of another queue one comes back that
-    had left."""
+    """Messages come one after the other, and are acknowledged, one of them after it was given back in each way. Then
+    the queue is declared again, and one of the three joins, and may outrank the others. One that waits leaves before
+    the last. Then all acknowledge nothing, of a queue that may have priorities; and of another queue one comes back
+    that had left."""
     ranked = {"x-priority": rank} if rank and stage.offers("x-priority") else None
     queue = stage.queue(SINGLE)
     consumers = waiting(stage, queue, 2)
@@ -67,6 +67,10 @@ def test_one_of_three_is_served(stage: Stage, rank: int) -> None:
             if served.unacked and stage.offers("basic.nack"):
                 served.nack(served.unacked[-1])
                 stage.quiesce()
+            if served.unacked and stage.offers("basic.recover"):
+                served.recover()
+                stage.quiesce()
+                stage.rounds()
             stage.queue(SINGLE, name=queue)
             late = stage.channel()
             consumers.append((late, late.consume(queue, arguments=ranked)))
@@ -80,12 +84,13 @@ def test_one_of_three_is_served(stage: Stage, rank: int) -> None:
         stage.quiesce()
     for count in (1, 3):
         restock(stage, queue, count)
-    if stage.cancels:
-        _comes_back(stage)
+    for alike in (False, stage.queue_type == "classic") if stage.cancels else ():
+        _comes_back(stage, alike=alike)
 
 
-def _comes_back(stage: Stage) -> None:
-    """It is cancelled while it holds a message, of three, and waits behind the one that is served now."""
+def _comes_back(stage: Stage, *, alike: bool) -> None:
+    """It is cancelled while it holds a message, of three, and waits behind the one that is served now; perhaps with the
+    same tag."""
     queue = stage.queue(SINGLE)
     consumers = waiting(stage, queue, 3)
     restock(stage, queue, 1)
@@ -93,7 +98,7 @@ def _comes_back(stage: Stage) -> None:
     former.cancel(tag)
     stage.quiesce()
     restock(stage, queue, 1)
-    former.consume(queue)
+    former.consume(queue, tag=tag if alike else None)
     stage.quiesce()
     restock(stage, queue, 2)
 
