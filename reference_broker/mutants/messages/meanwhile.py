@@ -279,3 +279,25 @@ def lease_of_the_former(parts: Parts) -> None:
             below.watch_expiry(self, queue)
 
     parts.override("vhost", watch_expiry=watch_expiry)
+
+
+@changes(
+    "meanwhile.heir-comes-too-late",
+    "a dead-letter exchange that is declared after the queue gets nothing",
+    "DLX-001",
+    "DLX-014",
+)
+def heir_comes_too_late(parts: Parts) -> None:
+    below = parts.vhost
+
+    def dead(self: VirtualHost, queue: Queue, message: Message, reason: str) -> None:
+        there = memory(queue, "known", set)
+        if queue.settings.dead_letter_exchange in {"", None, *there}:
+            below.dead(self, queue, message, reason)
+
+    def add_queue(self: VirtualHost, *about: Any) -> Queue:
+        queue = below.add_queue(self, *about)
+        memory(queue, "known", set).update(self.exchanges)
+        return queue
+
+    parts.override("vhost", dead=dead, add_queue=add_queue)

@@ -211,3 +211,20 @@ def operators_first_word(parts: Parts) -> None:
         return found
 
     parts.override("vhost", set_policy=set_policy, definition_of=definition_of)
+
+
+@changes("rarely.later-queues-stay", "a policy by which queues go lets those stay that come later", "POLICY-015")
+def later_queues_stay(parts: Parts) -> None:
+    below = parts.vhost
+
+    def add_queue(self: VirtualHost, *about: Any) -> Queue:
+        memory(self, "adding", list).append(about)
+        queue = below.add_queue(self, *about)
+        memory(self, "adding", list).clear()
+        return queue
+
+    def watch_expiry(self: VirtualHost, queue: Queue) -> None:
+        if queue.declared.expires is not None or not memory(self, "adding", list):
+            below.watch_expiry(self, queue)
+
+    parts.override("vhost", add_queue=add_queue, watch_expiry=watch_expiry)

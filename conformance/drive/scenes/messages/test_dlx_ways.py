@@ -54,7 +54,7 @@ def test_over_more_exchanges(stage: Stage, kind: str) -> None:
     """Two queues are bound to it, and a second exchange: there a key of its own matches, or else that has an alternate.
     Another exchange has nothing but an alternate. And one leads back to the queue where they have died, and beyond. Or
     all is in a virtual host of its own, by the default exchange. Or all goes by keys: those of the messages, or others
-    that their queues give. Once it is an internal exchange."""
+    that their queues give. Once it is an internal exchange, and once one that comes later than the queue."""
     if kind in ("topic", "direct"):
         _by_keys(stage, kind)
         return
@@ -64,6 +64,7 @@ def test_over_more_exchanges(stage: Stage, kind: str) -> None:
     if kind == "fanout":
         _long_chain(stage)
         _internal(stage)
+        _comes_later(stage)
     red = {"x-match": "all", "ink": "red"} if kind == "headers" else {}
     graves, (home, beyond) = [stage.queue() for _ in "123456"], _round(stage)
     known, last, spare = graves[0], stage.exchange(graves[1]), stage.exchange(graves[2])
@@ -99,6 +100,20 @@ def _internal(stage: Stage) -> None:
     stage.quiesce()
     queue = stage.queue({EXCHANGE: exchange})
     sent(stage, queue)
+    reject(stage, channel, queue)
+    wait(stage, ARRIVED)
+    look(stage, grave)
+
+
+def _comes_later(stage: Stage) -> None:
+    """It is declared when the queue is there already, and a message waits in it."""
+    grave, exchange, channel = stage.queue(), stage.recorder.private_name(), stage.channel()
+    queue = stage.queue({EXCHANGE: exchange})
+    sent(stage, queue)
+    stage.belongings.exchanges[exchange] = None
+    channel.declare_exchange(exchange, "fanout")
+    channel.bind(grave, exchange)
+    stage.quiesce()
     reject(stage, channel, queue)
     wait(stage, ARRIVED)
     look(stage, grave)
