@@ -167,3 +167,20 @@ def goes_though_never_bound(parts: Parts) -> None:
             self.delete_exchange(source)
 
     parts.override("vhost", unbind=unbind)
+
+
+@changes(
+    "byways.former-alternate",
+    "an exchange that is declared anew without an alternate has that of the former",
+    "ROUTE-015",
+)
+def former_alternate(parts: Parts) -> None:
+    below = parts.vhost
+
+    def add_exchange(self: VirtualHost, exchange: Exchange) -> None:
+        below.add_exchange(self, exchange)
+        known = memory(self, "alternates", dict)
+        exchange.alternate = exchange.alternate or known.get(exchange.name, "")
+        known[exchange.name] = exchange.alternate
+
+    parts.override("vhost", add_exchange=add_exchange)

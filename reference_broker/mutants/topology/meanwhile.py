@@ -6,10 +6,12 @@ from typing import Any
 
 from codec import methods as m
 from reference_broker.core import routing
-from reference_broker.core.channels.channel import Channel, Fate
+from reference_broker.core.channels.channel import RETURNS, Channel, Fate
 from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.channels.transaction import Transaction
 from reference_broker.core.channels.unacked import Delivery
 from reference_broker.core.connections.connection import Connection
+from reference_broker.core.connections.outbox import Outbound
 from reference_broker.core.parts import Parts
 from reference_broker.core.queues.message import Message
 from reference_broker.core.queues.queue import Queue
@@ -207,3 +209,46 @@ def no_beat_to_the_busy(parts: Parts) -> None:
             below.beat(self)
 
     parts.override("connection", beat=beat)
+
+
+@changes(
+    "meanwhile.committed-to-the-next",
+    "what a transaction gives back to a queue that is gone comes with the commit into the next of its name",
+    "QUEUE-031",
+)
+def committed_to_the_next(parts: Parts) -> None:
+    below = parts.transaction
+
+    def commit(self: Transaction, channel: Channel) -> bool:
+        for deliveries, fate in self.settled:
+            for one in deliveries if fate in RETURNS else ():
+                heir = channel.vhost.queues.get(one.queue.name)
+                if one.queue.deleted and heir is not None:
+                    heir.put_back(one.entry)
+                    heir.settle_down()
+        return below.commit(self, channel)
+
+    parts.override("transaction", commit=commit)
+
+
+@changes(
+    "meanwhile.quietly-cancelled-counted",
+    "a consumer that was cancelled with nowait is counted for ever",
+    "QUEUE-020",
+)
+def quietly_cancelled_counted(parts: Parts) -> None:
+    connections, cancels = parts.connection, parts.handlers[m.BasicCancel]
+
+    def send(self: Connection, item: Outbound) -> None:
+        if isinstance(item, m.QueueDeclareOk) and item.queue in self.vhost.queues:
+            item.consumer_count += len(memory(self.vhost.queues[item.queue], "left", list))
+        connections.send(self, item)
+
+    def cancel(channel: Channel, method: m.BasicCancel) -> None:
+        consumer = channel.consumers.get(method.consumer_tag)
+        if consumer is not None and method.no_wait:
+            memory(consumer.queue, "left", list).append(consumer)
+        cancels(channel, method)
+
+    parts.override("connection", send=send)
+    parts.handlers[m.BasicCancel] = cancel

@@ -8,6 +8,7 @@ from codec import methods as m
 from codec import values
 from conformance.catalogue.rules.features import DURABLE, TRANSIENT
 from conformance.drive.around import wait
+from conformance.drive.scenes.consumers.test_consume import QUIET_TRIPS
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import BAD_TAG, reopen, stocked
 from conformance.drive.scenes.topology.test_exch import CLASSIC
@@ -129,6 +130,18 @@ def test_exclusive_or_not(stage: Stage) -> None:
     stage.quiesce()
 
 
+def _cancelled_quietly(stage: Stage) -> None:
+    queue, channel = stage.queue(), elsewhere(stage)
+    tag = channel.consume(queue)
+    stage.quiesce()
+    channel.cancel(tag, no_wait=True)
+    for _ in range(QUIET_TRIPS):
+        stage.barrier(channel)
+    for asking in (channel, stage.channel()):
+        asking.declare(queue, passive=True)
+        stage.quiesce()
+
+
 def _those_who_wait(stage: Stage) -> None:
     queue, asking, leaving = stage.queue({SINGLE: True}), elsewhere(stage), stage.channel()
     for channel in (stage.channel(), leaving, elsewhere(stage)):
@@ -146,9 +159,12 @@ def _those_who_wait(stage: Stage) -> None:
 def test_consumers_are_counted(stage: Stage) -> None:
     """Of this connection, and of another, with more messages than consumers out with them; asked by a third after
     each. Those of one more connection may hold one message each, and hold it; then they leave with it, and others with
-    their channels: the last of these fails. And of a queue that serves one consumer alone, where others wait."""
+    their channels: the last of these fails. And of a queue that serves one consumer alone, where others wait; and one
+    that is cancelled without an answer."""
     if stage.offers(SINGLE):
         _those_who_wait(stage)
+    if stage.cancels and stage.offers("nowait"):
+        _cancelled_quietly(stage)
     queue, asking, busy = stocked(stage, 7), elsewhere(stage), elsewhere(stage)
     if stage.offers("basic.qos"):
         busy.qos(1)

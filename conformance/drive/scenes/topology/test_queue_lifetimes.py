@@ -180,18 +180,23 @@ def test_new_queues_are_empty(stage: Stage, how: str) -> None:
 
 def _too_late(stage: Stage, queue: str) -> None:
     """What the former queue has given out is given back, in each of the ways; the new one is looked at."""
-    for end in ("settled", "closed"):
+    for end in ("settled", "closed", *(["committed"] if stage.offers("tx.select") else [])):
         confirming(stage).publish(queue, 3)
         stage.quiesce()
         channel = stage.channel()
+        if end == "committed":
+            channel.tx_select()
+            stage.quiesce()
         tags = stage.fetch(channel, queue, 3)
         stage.backstage(queue).delete(queue)
         stage.quiesce()
         stage.queue(name=queue)
-        if end == "settled":
+        if end != "closed":
             channel.reject(tags[0])
             with contextlib.suppress(NotOffered):
                 channel.nack(tags[1])
+            if end == "committed":
+                channel.tx_commit()
             stage.barrier(channel)
         channel.close()
         stage.quiesce()

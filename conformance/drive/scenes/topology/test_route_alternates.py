@@ -75,3 +75,20 @@ def test_the_alternate_gets_nothing_that_was_routed(stage: Stage) -> None:
     channel = confirming(stage)
     publish(channel, exchange, "a", "a.b", "b", "a.b.c")
     stage.quiesce()
+
+
+@rule("ROUTE-015", queue_types=CLASSIC)
+def test_an_exchange_without_the_alternate_of_its_namesake(stage: Stage) -> None:
+    """It had one, was deleted, and is declared anew with none."""
+    stage.require("alternate-exchange")
+    channel, queue = confirming(stage), stage.queue()
+    exchange = stage.exchange(kind="direct", arguments={"alternate-exchange": stage.exchange(queue)})
+    publish(channel, exchange, "a")
+    stage.quiesce()
+    stage.backstage().delete_exchange(exchange)
+    stage.backstage().declare_exchange(exchange, "direct")
+    stage.quiesce()
+    publish(channel, exchange, "a", "b")
+    stage.quiesce()
+    for _ in "12":
+        stage.get(stage.channel(), queue, no_ack=True)
