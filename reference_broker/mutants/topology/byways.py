@@ -184,3 +184,26 @@ def former_alternate(parts: Parts) -> None:
         known[exchange.name] = exchange.alternate
 
     parts.override("vhost", add_exchange=add_exchange)
+
+
+@changes(
+    "byways.made-again-leads-nowhere",
+    "a binding that was removed and is made again leads nowhere",
+    *("ROUTE-001", "ROUTE-002", "ROUTE-003"),
+)
+def made_again_leads_nowhere(parts: Parts) -> None:
+    below = parts.vhost
+
+    def bind(self: VirtualHost, source: Exchange, destination: Destination, key: str, arguments: FieldTable) -> None:
+        below.bind(self, source, destination, key, arguments)
+        again = Binding(source, destination, key, canonical(arguments))
+        if again in memory(self, "removed", set):
+            source.remove(again)
+            source.bindings.pop(again)
+            self.bound_to[destination].pop(again)
+
+    def unbind(self: VirtualHost, source: Exchange, destination: Destination, key: str, arguments: FieldTable) -> None:
+        below.unbind(self, source, destination, key, arguments)
+        memory(self, "removed", set).add(Binding(source, destination, key, canonical(arguments)))
+
+    parts.override("vhost", bind=bind, unbind=unbind)
