@@ -110,5 +110,5 @@ lost(
         and connection.channels[frame.channel].transaction is not None
     ),
     "BLOCK-005",
-    "TX-003",
+    "TX-010",
 )

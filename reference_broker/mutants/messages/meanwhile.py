@@ -272,6 +272,7 @@ def lease_of_the_former(parts: Parts) -> None:
     below = parts.vhost
 
     def watch_expiry(self: VirtualHost, queue: Queue) -> None:
+        memory(self, "watched", list).append(queue)  # a clock calls for what is alive
         heir = self.queues.get(queue.name)
         if queue.deleted and heir is not None and heir.settings.expires is not None and not heir.consumers:
             self.delete_queue(heir)

@@ -207,7 +207,11 @@ def names_again(vhost: VirtualHost) -> None:
     vhost.unique = lambda: next(made, None) or onward()
 
 
-@changes("restarts.stays-behind", "an auto-delete exchange that was there before a restart stays", "EXCH-010")
+@changes(
+    "restarts.stays-behind",
+    "an auto-delete exchange that was there before a restart does not go any more",
+    *("DUR-004", "EXCH-010"),
+)
 def stays_behind(parts: Parts) -> None:
     below = parts.vhost
 

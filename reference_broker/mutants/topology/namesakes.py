@@ -207,7 +207,12 @@ def of_every_vhost(channel: Channel, method: m.ExchangeDelete) -> None:
             vhost.drop_binding(binding)
 
 
-@changes("namesakes.former-type", "an exchange that is declared anew leads on as the former of its name", "ROUTE-002")
+@changes(
+    "namesakes.former-type",
+    "an exchange that is declared anew leads on as the former of its name",
+    "ROUTE-001",
+    "ROUTE-002",
+)
 def former_type(parts: Parts) -> None:
     below = parts.vhost
 
@@ -225,7 +230,7 @@ def former_type(parts: Parts) -> None:
 @changes(
     "namesakes.goes-with-the-former-owner",
     "a shared queue goes with the connection that had an exclusive one of its name, which was deleted",
-    "QUEUE-032",
+    "QUEUE-002",
 )
 def goes_with_the_former_owner(parts: Parts) -> None:
     hosts, connections = parts.vhost, parts.connection
@@ -249,7 +254,7 @@ def goes_with_the_former_owner(parts: Parts) -> None:
 @changes(
     "namesakes.lock-stays",
     "a name stays locked when its exclusive queue is deleted, as long as the connection of that is open",
-    "QUEUE-003",
+    "QUEUE-022",
 )
 def lock_stays(parts: Parts) -> None:
     for kind in (m.QueueDeclare, m.QueueBind, m.QueuePurge, m.BasicGet, m.BasicConsume):

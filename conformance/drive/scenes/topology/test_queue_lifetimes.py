@@ -215,7 +215,7 @@ def _in_one_write(stage: Stage, queue: str) -> None:
     stage.get(channel, queue, no_ack=True)
 
 
-@rule("QUEUE-032")
+@rule("QUEUE-002", "QUEUE-022", "QUEUE-032")
 def test_shared_queues_outlive_their_connection(stage: Stage) -> None:
     """It is closed as agreed, and the queue is looked for twice. And one that is shared, where an exclusive queue of
     its name was deleted before, outlives the connection of that; meanwhile all may use it."""

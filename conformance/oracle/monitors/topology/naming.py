@@ -43,9 +43,11 @@ def unusual(name: str) -> bool:
 
 @grants(PLAIN, "queue.declare")
 def plain_name(asked: Asked) -> bool:
-    """It has the characters and the length that the XML names."""
-    name = asked.event.queue or ""
-    return CHARACTERS.fullmatch(name) is not None and unusual(name) and unheard_of(asked)
+    """It has the characters and the length that the XML names; or it was that of an exclusive queue of another
+    connection, which has been deleted."""
+    name, former = asked.event.queue or "", asked.queue()
+    freed = former is not None and former.owner not in (None, asked.actor.connection)
+    return CHARACTERS.fullmatch(name) is not None and (unusual(name) or freed) and unheard_of(asked)
 
 
 @grants(LONG, "queue.declare")

@@ -219,8 +219,10 @@ def not_empty(asked: Asked) -> bool | None:
 def found(asked: Asked) -> bool:
     """It is looked for, and there, with no argument that somebody may not know."""
     queue, known = asked.queue(), all(name in COMPARED for name in _given(asked))
-    if queue is None or queue.heir or queue.made.outlasts or (queue.auto_delete and queue.used) or queue.spared:
+    if queue is None or (queue.heir and queue.owner) or (queue.auto_delete and queue.used):
         return False  # of those other rules speak
+    if queue.made.outlasts or queue.spared:
+        return False  # and of these
     return _passive(asked) and known and asked.queue_there() is True
 
 
