@@ -166,17 +166,6 @@ def full_when_purged(parts: Parts) -> None:
     parts.override("queue", purge=purge, refuses=refuses)
 
 
-@changes("remains.far-times-lost", "what expires in more than four weeks is lost", "DUR-013")
-def far_times_lost(parts: Parts) -> None:
-    below = parts.queue
-
-    def lasts(self: Queue, entry: Entry) -> bool:
-        life = entry.message.header.expiration
-        return below.lasts(self, entry) and (life is None or int(life) < 1 << 31)
-
-    parts.override("queue", lasts=lasts)
-
-
 @changes("remains.undone-acks-count", "what was acknowledged in a transaction that was undone is lost", "DUR-013")
 def undone_acks_count(parts: Parts) -> None:
     transactions, queues = parts.transaction, parts.queue

@@ -7,8 +7,6 @@ from reference_broker.core.channels import basic
 from reference_broker.core.channels.channel import Channel, Fate, requeued
 from reference_broker.core.channels.prefetch import Consumer
 from reference_broker.core.channels.unacked import Delivery
-from reference_broker.core.connections.connection import Connection
-from reference_broker.core.connections.outbox import Outbound
 from reference_broker.core.parts import Parts
 from reference_broker.core.queues.message import Entry
 from reference_broker.core.queues.queue import Queue
@@ -270,19 +268,6 @@ def declared_and_passed_on(parts: Parts) -> None:
         queue.serve()
 
     parts.handlers[m.QueueDeclare] = declare
-
-
-@changes("single.one-is-counted", "declare-ok counts the consumer that is served, and none that waits", "QUEUE-020")
-def one_is_counted(parts: Parts) -> None:
-    below = parts.connection
-
-    def send(self: Connection, item: Outbound) -> None:
-        if isinstance(item, m.QueueDeclareOk) and item.queue in self.vhost.queues:
-            single = self.vhost.queues[item.queue].settings.single_active_consumer
-            item.consumer_count = min(1, item.consumer_count) if single else item.consumer_count
-        below.send(self, item)
-
-    parts.override("connection", send=send)
 
 
 @changes(

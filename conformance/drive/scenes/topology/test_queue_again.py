@@ -137,32 +137,17 @@ def _cancelled_quietly(stage: Stage) -> None:
     channel.cancel(tag, no_wait=True)
     for _ in range(QUIET_TRIPS):
         stage.barrier(channel)
+    wait(stage, GONE)
     for asking in (channel, stage.channel()):
         asking.declare(queue, passive=True)
         stage.quiesce()
-
-
-def _those_who_wait(stage: Stage) -> None:
-    queue, asking, leaving = stage.queue({SINGLE: True}), elsewhere(stage), stage.channel()
-    for channel in (stage.channel(), leaving, elsewhere(stage)):
-        channel.consume(queue)
-        stage.quiesce()
-        asking.declare(queue, passive=True)
-        stage.quiesce()
-    leaving.close()
-    stage.quiesce()
-    asking.declare(queue, passive=True)
-    stage.quiesce()
 
 
 @rule("QUEUE-020", queue_types=CLASSIC)
 def test_consumers_are_counted(stage: Stage) -> None:
     """Of this connection, and of another, with more messages than consumers out with them; asked by a third after
     each. Those of one more connection may hold one message each, and hold it; then they leave with it, and others with
-    their channels: the last of these fails. And of a queue that serves one consumer alone, where others wait; and one
-    that is cancelled without an answer."""
-    if stage.offers(SINGLE):
-        _those_who_wait(stage)
+    their channels: the last of these fails. And one that is cancelled without an answer."""
     if stage.cancels and stage.offers("nowait"):
         _cancelled_quietly(stage)
     queue, asking, busy = stocked(stage, 7), elsewhere(stage), elsewhere(stage)
