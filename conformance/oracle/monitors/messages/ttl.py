@@ -216,7 +216,7 @@ def _waiting(connection: Connection, queue: str) -> Waiting | None:
 def asked(fact: Passed, notes: Notes) -> None:
     """When was it sent, and what does it say of the queue? A consumer that was full may get something from here on."""
     event, lives = fact.event, notes.memory(Lives)
-    if event.direction != TO_BROKER:
+    if event.direction != TO_BROKER or (event.method in MAKE_ROOM and not lives.by_message):
         return
     lives.seqs.append(event.seq)
     lives.times.append(event.time_ns)

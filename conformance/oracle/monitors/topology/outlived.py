@@ -14,8 +14,8 @@ from typing import Any
 
 from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model.connections.closing import ids_of
-from conformance.oracle.model.facts import Passed, Started, Stopping
-from conformance.oracle.monitors.messages.kept import KEPT, Name, Place, fate, place_of
+from conformance.oracle.model.facts import Passed, Stopping
+from conformance.oracle.monitors.messages.kept import KEPT, Kept, Name, Place, fate, place_of
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges
 from conformance.oracle.topology.state import SOON, Exchange, NamedQueue
@@ -41,7 +41,6 @@ class Leads:
 class Outlived:
     """Of one history. `removing` and `looked`: what each channel waits for an answer to."""
 
-    started: bool = False
     by_name: dict[Name, Leads] = field(default_factory=dict)
     removing: dict[Place, list[tuple[Name, To]]] = field(default_factory=dict)
     looked: dict[Place, list[tuple[Name, Event]]] = field(default_factory=dict)
@@ -51,8 +50,7 @@ class Outlived:
 def put_down(fact: Stopping, notes: Notes) -> None:
     """What durable auto-delete exchanges lead to; for those that were there before an earlier restart, too."""
     memory = notes.memory(Outlived)
-    again = {name: one.left for name, one in memory.by_name.items() if memory.started and one.seen and one.left}
-    memory.started = False
+    again = {name: one.left for name, one in memory.by_name.items() if one.seen and one.left}
     tables: tuple[dict[Any, Any], ...] = memory.removing, memory.looked
     for table in tables:
         table.clear()
@@ -78,18 +76,13 @@ def _said(arguments: object) -> str:
     return json.dumps(arguments or {}, sort_keys=True, default=repr)
 
 
-@judges(Started)
-def begin(fact: Started, notes: Notes) -> None:
-    """From now on it counts what clients remove."""
-    notes.memory(Outlived).started = True
-
-
 @follows("queue.bind", "exchange.bind", "queue.delete", "exchange.delete")
 def disturbed(fact: Passed, notes: Notes) -> None:
     """Something is bound to it, or it is deleted, or what it leads to is. The empty name may stand for any queue."""
-    event, memory = fact.event, notes.memory(Outlived)
-    if not memory.started or event.direction != TO_BROKER:
+    event = fact.event
+    if not notes.memory(Kept).started or event.direction != TO_BROKER:
         return
+    memory = notes.memory(Outlived)
     deletes = event.method.endswith("delete")
     if event.method == "queue.delete" and not event.queue:
         memory.by_name.clear()
@@ -102,9 +95,10 @@ def disturbed(fact: Passed, notes: Notes) -> None:
 @follows("queue.unbind", "exchange.unbind")
 def unbinds(fact: Passed, notes: Notes) -> None:
     """A client removes a binding of it."""
-    event, memory = fact.event, notes.memory(Outlived)
-    if not memory.started or event.direction != TO_BROKER:
+    event = fact.event
+    if not notes.memory(Kept).started or event.direction != TO_BROKER:
         return
+    memory = notes.memory(Outlived)
     queue = event.method == "queue.unbind"
     source, to = (event.exchange, event.queue) if queue else (event.args.get("source"), event.args.get("destination"))
     name = fact.connection.vhost, str(source or "")
@@ -117,9 +111,12 @@ def unbinds(fact: Passed, notes: Notes) -> None:
 @follows("queue.unbind-ok", "exchange.unbind-ok")
 def unbound(fact: Passed, notes: Notes) -> None:
     """It is removed."""
-    event, memory = fact.event, notes.memory(Outlived)
+    event = fact.event
+    if not notes.memory(Kept).started or event.direction == TO_BROKER:
+        return
+    memory = notes.memory(Outlived)
     waiting = memory.removing.get(place_of(event))
-    if event.direction == TO_BROKER or not waiting:
+    if not waiting:
         return
     name, gone = waiting.pop(0)
     leads = memory.by_name.get(name)
@@ -135,8 +132,11 @@ def unbound(fact: Passed, notes: Notes) -> None:
 @follows("exchange.declare")
 def looks(fact: Passed, notes: Notes) -> None:
     """A client looks for an exchange. Who declares it may make another one."""
-    event, memory = fact.event, notes.memory(Outlived)
-    if event.direction != TO_BROKER or not memory.started or not memory.by_name:
+    event = fact.event
+    if not notes.memory(Kept).started or event.direction != TO_BROKER:
+        return
+    memory = notes.memory(Outlived)
+    if not memory.by_name:
         return
     name = fact.connection.vhost, event.exchange or ""
     leads = memory.by_name.get(name)
@@ -150,6 +150,8 @@ def looks(fact: Passed, notes: Notes) -> None:
 @follows("channel.open")
 def opened(fact: Passed, notes: Notes) -> None:
     """A channel begins with nothing asked."""
+    if not notes.memory(Kept).started:
+        return
     memory = notes.memory(Outlived)
     tables: tuple[dict[Place, Any], ...] = memory.removing, memory.looked
     for table in tables:
@@ -159,9 +161,12 @@ def opened(fact: Passed, notes: Notes) -> None:
 @follows("exchange.declare-ok", "channel.close", rules=(ABANDONED,))
 def told(fact: Passed, notes: Notes) -> None:
     """It is there, or it is not."""
-    event, memory = fact.event, notes.memory(Outlived)
+    event = fact.event
+    if not notes.memory(Kept).started or event.direction == TO_BROKER:
+        return
+    memory = notes.memory(Outlived)
     waiting = memory.looked.get(place_of(event))
-    if event.direction == TO_BROKER or not waiting:
+    if not waiting:
         return
     closed, alone = event.method == "channel.close", len(waiting) == 1
     name, asked = waiting.pop(0)
