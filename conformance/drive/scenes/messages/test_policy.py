@@ -123,29 +123,6 @@ class PolicyTrial:
             self.empty()
 
 
-@rule("POLICY-001", queue_types=CLASSIC)
-def test_queues_that_are_there(stage: Stage) -> None:
-    """They take all that comes; then a policy limits each of them. Some have other properties, and arguments that say
-    nothing of lengths. Of one some messages are out with a client."""
-    trials = [(most, PolicyTrial(stage, stage.queue())) for most in (0, 1, 5)]
-    trials += [(3, PolicyTrial(stage, queue)) for queue in _of_all_kinds(stage)]
-    for most, trial in trials:
-        trial.keeps(7)
-        if most == 5:
-            trial.fill(4)
-            stage.fetch(trial.taker, trial.queue, 4)
-            trial.empty()
-        put(stage, only(trial.queue), {MOST: most})
-    heeded(stage)
-    for most, trial in trials:
-        trial.keeps(most + 1, 2 * most + 3)
-
-
-def _of_all_kinds(stage: Stage) -> list[str]:
-    given = [{name: value} for name, value in ARGUMENTS.items() if stage.offers(name)]
-    return [*map(stage.queue, given), stage.queue(exclusive=True), stage.queue(auto_delete=True)]
-
-
 @rule("POLICY-003", queue_types=CLASSIC)
 @pytest.mark.parametrize("matches", [True, False], ids=["matches", "misses"])
 def test_where_a_pattern_matches(stage: Stage, matches: bool) -> None:
@@ -239,27 +216,6 @@ def test_messages_wait_when_it_changes(stage: Stage, before: int, after: int) ->
     trial.keeps(8)
 
 
-@rule("POLICY-010", queue_types=CLASSIC)
-@pytest.mark.parametrize(("user", "operator"), [(6, 3), (3, 6), (0, 3)], ids=["operator", "user", "argument"])
-def test_an_operator_has_a_policy(stage: Stage, user: int, operator: int) -> None:
-    """It allows less than the user's, or more, or less than an argument; for lengths, and for times to live."""
-    trial, dying = PolicyTrial(stage, stage.queue({} if user else {ARGUMENT: 6})), None
-    if user:
-        put(stage, only(trial.queue), {MOST: user})
-    put(stage, only(trial.queue), {MOST: operator}, operator=True)
-    if user and expires(stage):
-        dying = PolicyTrial(stage, stage.queue())
-        lives = {min(user, operator): SHORT, max(user, operator): HOUR}
-        for by, limit in ((False, user), (True, operator)):
-            put(stage, only(dying.queue), {TTL: lives[limit]}, operator=by)
-    heeded(stage)
-    trial.keeps(8)
-    if dying is not None:
-        dying.fill(3)
-        wait(stage, SOON)
-        dying.empty()
-
-
 @rule("POLICY-011")
 def test_messages_expire(stage: Stage) -> None:
     """After the time that the policy gives them, and not after it is removed."""
@@ -321,40 +277,6 @@ def test_a_policy_says_where_dead_letters_go(stage: Stage) -> None:
     look(stage, other, grave)
 
 
-@rule("POLICY-013", queue_types=CLASSIC)
-def test_an_alternate_exchange(stage: Stage) -> None:
-    """Nothing is bound to the exchange. Then it has another alternate, by a policy for all, and then none: the policy
-    says something else, or another one of higher priority does, or it is removed."""
-    queue = stage.queue()
-    alternate, exchange = stage.exchange(queue), stage.exchange(kind="direct")
-    name = put(stage, only(exchange), {"alternate-exchange": alternate}, apply_to="exchanges")
-    heeded(stage)
-    strays(stage, exchange)
-    look(stage, queue)
-    other = stage.queue()
-    put(stage, only(exchange), {"alternate-exchange": stage.exchange(other)}, name, apply_to="all")
-    heeded(stage)
-    strays(stage, exchange)
-    look(stage, queue, other)
-    _of_something_else(stage, exchange, other)
-    stage.around.unrule(stage, name)
-    heeded(stage)
-    strays(stage, exchange)
-    look(stage, queue, other)
-
-
-def _of_something_else(stage: Stage, exchange: str, alternate: str) -> None:
-    """The policy that holds for the exchange speaks of queues alone: it is another one, or has been changed."""
-    onward, elsewhere = {"alternate-exchange": stage.exchange(alternate)}, {MOST: 9}
-    higher = fresh(stage)
-    for definition in (elsewhere, onward, elsewhere):
-        put(stage, only(exchange), definition, higher, apply_to="all", priority=HIGH + 1)
-        heeded(stage)
-        strays(stage, exchange)
-        look(stage, alternate)
-    stage.around.unrule(stage, higher)
-
-
 def strays(stage: Stage, exchange: str) -> None:
     """Two messages that the exchange cannot route."""
     publisher = confirming(stage)
@@ -390,22 +312,6 @@ def asked(stage: Stage, *queues: str) -> None:
             stage.quiesce()
 
     patiently(stage, ask)
-
-
-@rule("POLICY-015", queue_types=CLASSIC)
-def test_a_policy_makes_queues_go(stage: Stage) -> None:
-    """One is used by nobody; one by a get, when some of its time has passed; and one by a consumer all the time."""
-    unused, used, consumed, consumer = stage.queue(), stage.queue(), stage.queue(), stage.channel()
-    consumer.consume(consumed)
-    stage.quiesce()
-    for queue in (unused, consumed):
-        put(stage, only(queue), {EXPIRES: SHORT})
-    put(stage, only(used), {EXPIRES: LEASE})
-    heeded(stage)
-    wait(stage, 1.0)
-    stage.get(stage.channel(), used)
-    wait(stage, 2.3)
-    asked(stage, unused, used, consumed)
 
 
 @rule("POLICY-016", queue_types=CLASSIC)

@@ -189,18 +189,3 @@ def test_bindings_outlive_their_connection(stage: Stage) -> None:
     for _ in range(2):
         publisher.publish("key", exchange=exchange)
         stage.quiesce()
-
-
-@rule("ROUTE-001", "ROUTE-002", "ROUTE-003", queue_types=CLASSIC)
-def test_bindings_that_are_made_again(stage: Stage) -> None:
-    """Each is removed and made again, twice, of exchanges of several types; then they lead on as before."""
-    channel, queue = confirming(stage), stage.queue()
-    for kind in ("direct", "fanout", "topic"):
-        if kind == "topic" and not stage.offers("topic exchange"):
-            continue
-        exchange = stage.exchange(queue, kind=kind, key="red")
-        for _ in "12":
-            stage.unbind(queue, exchange, "red")
-            stage.bind(queue, exchange, "red")
-            channel.publish("red", exchange=exchange)
-            stage.quiesce()

@@ -91,24 +91,6 @@ def test_missing_queues_are_not_found(stage: Stage) -> None:
         reopen(stage, channel)
 
 
-@rule("QUEUE-002")
-def test_queues_are_found_by_name(stage: Stage) -> None:
-    """With other flags and arguments than it has, on this connection and on another. One has an argument that is a text
-    beyond ASCII."""
-    queue = stage.queue()
-    if stage.offers(DEAD_LETTERS) and stage.offers(DEAD_KEY):
-        foreign = stage.queue({DEAD_LETTERS: "", DEAD_KEY: "schlüssel.🐇"})
-        for channel in (stage.channel(), elsewhere(stage)):
-            channel.declare(foreign, passive=True)
-            stage.quiesce()
-    for channel in (stage.channel(), elsewhere(stage)):
-        channel.declare(queue, passive=True, durable=False, auto_delete=True)
-        stage.quiesce()
-        if stage.offers(LENGTH):
-            channel.declare(queue, passive=True, arguments={LENGTH: 7})
-        stage.quiesce()
-
-
 @rule("QUEUE-007", queue_types=CLASSIC, last=True)
 def test_exclusive_queues_are_locked(stage: Stage) -> None:
     """Its own connection uses the queue by another channel than the one that declared it; then another connection does,

@@ -215,12 +215,9 @@ def _in_one_write(stage: Stage, queue: str) -> None:
     stage.get(channel, queue, no_ack=True)
 
 
-@rule("QUEUE-002", "QUEUE-022", "QUEUE-032")
+@rule("QUEUE-032")
 def test_shared_queues_outlive_their_connection(stage: Stage) -> None:
-    """It is closed as agreed, and the queue is looked for twice. And one that is shared, where an exclusive queue of
-    its name was deleted before, outlives the connection of that; meanwhile all may use it."""
-    if stage.queue_type == "classic":
-        _shared_after_all(stage)
+    """It is closed as agreed, and the queue is looked for twice."""
     channel, queue = elsewhere(stage), stage.recorder.private_name()
     stage.belongings.queues[queue] = stage.connection
     channel.declare(queue, arguments=typed(stage))
@@ -228,22 +225,3 @@ def test_shared_queues_outlive_their_connection(stage: Stage) -> None:
     leave(stage, channel.connection)
     for _ in range(2):
         look(stage, queue)
-
-
-def _shared_after_all(stage: Stage) -> None:
-    queue, owner = owned(stage)
-    owner.delete(queue)
-    stage.quiesce()
-    heir, third = elsewhere(stage), elsewhere(stage)
-    stage.belongings.queues[queue] = heir.connection
-    for channel in (heir, third):
-        channel.declare(queue, arguments=typed(stage))
-        stage.quiesce()
-    third.bind(queue, "amq.direct", queue)
-    stage.quiesce()
-    stage.get(third, queue, no_ack=True)
-    leave(stage, owner.connection)
-    for _ in range(2):
-        look(stage, queue)
-    heir.declare(queue, arguments=typed(stage))
-    stage.quiesce()

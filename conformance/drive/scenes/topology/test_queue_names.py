@@ -6,7 +6,7 @@ from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import confirming, reopen
 from conformance.drive.scenes.topology.test_exch import CLASSIC
-from conformance.drive.scenes.topology.test_queue import elsewhere, typed
+from conformance.drive.scenes.topology.test_queue import DEAD_KEY, DEAD_LETTERS, LENGTH, elsewhere, leave, owned, typed
 from conformance.drive.stage import Stage
 
 SIGNS = "Red-Hot_1.2:3"
@@ -34,9 +34,53 @@ def declared_anew(stage: Stage, channel: Channel, name: str) -> None:
         stage.belongings.queues.pop(name, None)
 
 
+def shared_after_all(stage: Stage) -> None:
+    """A queue is shared, where an exclusive one of its name was deleted before. All may use it, and it outlives the
+    connection of that one."""
+    queue, owner = owned(stage)
+    owner.delete(queue)
+    stage.quiesce()
+    heir, third = elsewhere(stage), elsewhere(stage)
+    stage.belongings.queues[queue] = heir.connection
+    for channel in (heir, third):
+        channel.declare(queue, arguments=typed(stage))
+        stage.quiesce()
+    third.bind(queue, "amq.direct", queue)
+    stage.quiesce()
+    stage.get(third, queue, no_ack=True)
+    leave(stage, owner.connection)
+    for _ in range(2):
+        stage.channel().declare(queue, passive=True)
+        stage.quiesce()
+    heir.declare(queue, arguments=typed(stage))
+    stage.quiesce()
+
+
+@rule("QUEUE-002")
+def test_queues_are_found_by_name(stage: Stage) -> None:
+    """With other flags and arguments than it has, on this connection and on another. One has an argument that is a text
+    beyond ASCII. And one whose name an exclusive queue had before."""
+    if stage.queue_type == "classic":
+        shared_after_all(stage)
+    queue = stage.queue()
+    if stage.offers(DEAD_LETTERS) and stage.offers(DEAD_KEY):
+        foreign = stage.queue({DEAD_LETTERS: "", DEAD_KEY: "schlüssel.🐇"})
+        for channel in (stage.channel(), elsewhere(stage)):
+            channel.declare(foreign, passive=True)
+            stage.quiesce()
+    for channel in (stage.channel(), elsewhere(stage)):
+        channel.declare(queue, passive=True, durable=False, auto_delete=True)
+        stage.quiesce()
+        if stage.offers(LENGTH):
+            channel.declare(queue, passive=True, arguments={LENGTH: 7})
+        stage.quiesce()
+
+
 @rule("QUEUE-022")
 def test_plain_names_of_queues(stage: Stage) -> None:
-    """All signs that the text lets them have, and as many octets."""
+    """All signs that the text lets them have, and as many octets. And a name that an exclusive queue had before."""
+    if stage.queue_type == "classic":
+        shared_after_all(stage)
     channel = stage.channel()
     for name in (of_length(stage, 0, SIGNS), of_length(stage, 127, SIGNS), of_length(stage, 127)):
         declared_anew(stage, channel, name)

@@ -77,10 +77,8 @@ def test_the_alternate_gets_nothing_that_was_routed(stage: Stage) -> None:
     stage.quiesce()
 
 
-@rule("ROUTE-015", queue_types=CLASSIC)
-def test_an_exchange_without_the_alternate_of_its_namesake(stage: Stage) -> None:
+def _without_the_alternate_of_its_namesake(stage: Stage) -> None:
     """It had one, was deleted, and is declared anew with none."""
-    stage.require("alternate-exchange")
     channel, queue = confirming(stage), stage.queue()
     exchange = stage.exchange(kind="direct", arguments={"alternate-exchange": stage.exchange(queue)})
     publish(channel, exchange, "a")
@@ -92,3 +90,26 @@ def test_an_exchange_without_the_alternate_of_its_namesake(stage: Stage) -> None
     stage.quiesce()
     for _ in "12":
         stage.get(stage.channel(), queue, no_ack=True)
+
+
+@rule("ROUTE-015", queue_types=CLASSIC)
+def test_exchanges_share_nothing(stage: Stage) -> None:
+    """Two exchanges of each type with a queue each; keys that are the names of queues, and the other's keys. Then two
+    of each type with the same keys, the empty one among them."""
+    queues = [stage.queue() for _ in range(4)]
+    topics, directs = [stage.exchange(kind="topic") for _ in "12"], [stage.exchange(kind="direct") for _ in "12"]
+    for queue, exchange, key in zip(queues, topics + directs, ("#", "a", "a", "b"), strict=True):
+        stage.bind(queue, exchange, key)
+    channel = confirming(stage)
+    for exchange in (topics[1], *directs):
+        publish(channel, exchange, "a", "b", "", *queues)
+    stage.quiesce()
+    for kind in ("topic", "direct"):
+        alike = [stage.exchange(kind=kind) for _ in "12"]
+        for exchange in alike:
+            queue = stage.queue()
+            for key in ("", "a.b"):
+                stage.bind(queue, exchange, key)
+        publish(channel, alike[0], "", "a.b", "")
+        publish(channel, alike[1], "a.b")
+        stage.quiesce()
