@@ -128,8 +128,8 @@ def newcomers_untold(parts: Parts) -> None:
 @changes(
     "complaints.topics-of-all-vhosts",
     "rights for topics that a user has in one virtual host hold in all of them",
+    "AUTH-014",
     "AUTH-024",
-    "AUTH-023",
 )
 def topics_of_all_vhosts(parts: Parts) -> None:
     below = parts.connection

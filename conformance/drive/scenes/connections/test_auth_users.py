@@ -35,10 +35,13 @@ def test_rights_in_two_virtual_hosts(stage: Stage) -> None:
 
 def _topics_elsewhere(stage: Stage, vhost: str) -> None:
     """It may use some keys there, and all keys here, with an exchange of the same name."""
-    login, keys = user(stage, EVERYTHING), {"write": r"^w\.", "read": r"^r\."}
-    stage.around.permit(stage, login[0], EVERYTHING, vhost=vhost, topics={"amq.topic": keys})
+    exchange, keys = stage.exchange(kind="topic"), {"write": r"^w\.", "read": r"^r\."}
+    login = user(stage, patterns((), [exchange]))
+    stage.around.permit(stage, login[0], EVERYTHING, vhost=vhost)
+    enter(stage, login, vhost).declare_exchange(exchange, "topic")
+    stage.around.permit(stage, login[0], EVERYTHING, vhost=vhost, topics={exchange: keys})
     for channel in (enter(stage, login, vhost), enter(stage, login)):
-        publish(stage, channel, "amq.topic", "k", "w.k")
+        publish(stage, channel, exchange, "k", "w.k")
 
 
 @rule("AUTH-025", queue_types=CLASSIC)

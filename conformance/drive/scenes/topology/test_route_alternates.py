@@ -95,7 +95,7 @@ def _without_the_alternate_of_its_namesake(stage: Stage) -> None:
 @rule("ROUTE-015", queue_types=CLASSIC)
 def test_exchanges_share_nothing(stage: Stage) -> None:
     """Two exchanges of each type with a queue each; keys that are the names of queues, and the other's keys. Then two
-    of each type with the same keys, the empty one among them."""
+    of each type with the same keys, the empty one among them. And one whose namesake had an alternate."""
     queues = [stage.queue() for _ in range(4)]
     topics, directs = [stage.exchange(kind="topic") for _ in "12"], [stage.exchange(kind="direct") for _ in "12"]
     for queue, exchange, key in zip(queues, topics + directs, ("#", "a", "a", "b"), strict=True):
@@ -113,3 +113,5 @@ def test_exchanges_share_nothing(stage: Stage) -> None:
         publish(channel, alike[0], "", "a.b", "")
         publish(channel, alike[1], "a.b")
         stage.quiesce()
+    if stage.offers("alternate-exchange"):
+        _without_the_alternate_of_its_namesake(stage)
