@@ -20,10 +20,13 @@ from reference_broker.core.queues.message import Entry, Message
 from reference_broker.core.queues.queue import Queue
 from reference_broker.core.routing import Exchange
 from reference_broker.core.vhost import VirtualHost
-from reference_broker.mutants.kinds import changes, replaces
+from reference_broker.mutants.kinds import changes, fails, memory, replaces
 
 FOUR_OCTETS = 1 << 32
 ODD = ("alternate-exchange", "queue-mode")
+RABBITMQ = "https://github.com/rabbitmq/rabbitmq-server/commit/{}"
+ROOM = 1000
+"""Messages."""
 
 
 @replaces(
@@ -185,3 +188,88 @@ def exchange_not_missed(parts: Parts) -> None:
                 queue.settings = replace(queue.settings, dead_letter_exchange=None)
 
     parts.override("vhost", delete_exchange=delete_exchange)
+
+
+@changes(
+    "trackers.get-of-what-has-expired",
+    "a get from a quorum queue in which all has expired is an internal error",
+    "ERR-012",
+    field=RABBITMQ.format("08f20612b6"),
+)
+def get_of_what_has_expired(parts: Parts) -> None:
+    below = parts.queue
+
+    def die(self: Queue, entry: Entry, reason: str) -> None:
+        memory(self, "expired", dict)[reason] = True
+        below.die(self, entry, reason)
+
+    def get(self: Queue) -> Entry | None:
+        entry = below.get(self)
+        if entry is None and self.quorum is not None and memory(self, "expired", dict).pop("expired", False):
+            raise fails()
+        return entry
+
+    parts.override("queue", die=die, get=get)
+
+
+@replaces(
+    "queue.die",
+    "trackers.neighbour-goes-too",
+    "with what expires goes the message behind it, though its own time is not over",
+    "TTL-004",
+    field="https://github.com/cloudamqp/lavinmq/commit/f8f8187cf",
+)
+def neighbour_goes_too(self: Queue, entry: Entry, reason: str) -> None:
+    if reason == "expired" and self.ready:
+        behind = self.ready.head()
+        if behind.expires is not None and behind.expires > self.vhost.clock.now:
+            self.let_go(self.ready.pop())
+    Queue.die(self, entry, reason)
+
+
+@replaces(
+    "queue.publish",
+    "trackers.room-for-a-thousand",
+    "a queue without a limit has room for 1000 messages",
+    "RQ-011",
+    field="https://github.com/ottermq/ottermq/releases/tag/v0.9.0",
+)
+def room_for_a_thousand(self: Queue, message: Message) -> bool:
+    if len(self.ready) >= ROOM:
+        return True
+    return Queue.publish(self, message)
+
+
+@replaces(
+    "vhost.restart",
+    "trackers.nothing-but-transient",
+    "a durable queue in which all messages are transient is gone after a restart",
+    "DUR-001",
+    field=RABBITMQ.format("ccb1e48596"),
+)
+def nothing_but_transient(self: VirtualHost) -> None:
+    for queue in list(self.queues.values()):
+        if queue.durable and queue.ready and not any(map(queue.lasts, queue.ready.entries())):
+            self.delete_queue(queue)
+    VirtualHost.restart(self)
+
+
+@changes(
+    "trackers.automatic-still-counted",
+    "declare-ok still counts what was got without acknowledgement",
+    "MODE-007",
+    field="https://github.com/maxpert/strangeq/commit/e0a9b2a",
+)
+def automatic_still_counted(parts: Parts) -> None:
+    below, channels = parts.queue, parts.channel
+
+    def count(self: Queue) -> int:
+        return below.count(self) + len(memory(self, "automatic", list))
+
+    def get(self: Channel, queue: Queue, no_ack: bool) -> None:
+        if no_ack and queue.ready:
+            memory(queue, "automatic", list).append(None)
+        channels.get(self, queue, no_ack)
+
+    parts.override("queue", count=count)
+    parts.override("channel", get=get)
