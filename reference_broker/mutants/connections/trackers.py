@@ -1,4 +1,4 @@
-"""What the trackers of clones tell: numbers that are used up, answers that do not come, and one on the wrong channel."""
+"""What the trackers of clones tell: numbers that are used up, missing answers, and one on the wrong channel."""
 
 from __future__ import annotations
 
@@ -82,11 +82,12 @@ def longer_bodies_hang(self: Intake, number: int, frame: codec.Header | codec.Bo
     "connection.closed_by_peer",
     "trackers.close-beside-consumers",
     "connection.close is not answered where a consumer holds deliveries",
+    "AUTO-002",
     "ERR-014",
     field="https://github.com/valinurovam/garagemq/issues/97",
 )
 def close_beside_consumers(self: Connection, method: m.ConnectionClose) -> None:
-    held = any(one.consumer for channel in self.channels.values() for one in channel.unacked.by_tag.values())
-    Connection.closed_by_peer(self, method)
-    if held:
-        self.outbox.items.pop()
+    if any(one.consumer for channel in self.channels.values() for one in channel.unacked.by_tag.values()):
+        self.end_channels()
+    else:
+        Connection.closed_by_peer(self, method)

@@ -127,6 +127,7 @@ def under(message: Message, exchange: str | None = None, key: str | None = None)
     "trackers.key-of-the-binding",
     "what a topic exchange leads to a queue is delivered with the key of the binding",
     "RQ-016",
+    "ROUTE-004",
     field="https://github.com/arempe93/bunny-mock/commit/de83d12",
 )
 def key_of_the_binding(self: VirtualHost, exchange: str, message: Message) -> tuple[bool, bool]:

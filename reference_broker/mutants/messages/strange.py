@@ -194,6 +194,7 @@ def exchange_not_missed(parts: Parts) -> None:
     "trackers.get-of-what-has-expired",
     "a get from a quorum queue in which all has expired is an internal error",
     "ERR-012",
+    "TTL-001",
     field=RABBITMQ.format("08f20612b6"),
 )
 def get_of_what_has_expired(parts: Parts) -> None:

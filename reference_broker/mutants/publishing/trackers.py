@@ -11,7 +11,7 @@ from reference_broker.core.connections.intake import Inbound, Intake, misplaced
 from reference_broker.core.errors import not_found
 from reference_broker.core.parts import Parts
 from reference_broker.core.queues.message import Message, copied
-from reference_broker.mutants.kinds import changes, handles, memory, replaces
+from reference_broker.mutants.kinds import changes, handles, replaces
 
 STRANGEQ = "https://github.com/maxpert/strangeq/commit/{}"
 LAVINMQ = "https://github.com/cloudamqp/lavinmq/commit/{}"
@@ -27,7 +27,7 @@ def leads_nowhere(channel: Channel) -> bool:
     m.TxCommit,
     "trackers.nowhere-fails-the-commit",
     "a commit fails when one of its publishes goes nowhere",
-    "TX-010",
+    "TX-012",
     field=STRANGEQ.format("3344b94"),
 )
 def nowhere_fails_the_commit(channel: Channel, method: m.TxCommit) -> None:
@@ -40,6 +40,7 @@ def nowhere_fails_the_commit(channel: Channel, method: m.TxCommit) -> None:
     m.TxCommit,
     "trackers.nowhere-hangs-the-commit",
     "a commit is not answered when one of its publishes goes nowhere",
+    "TX-003",
     "ERR-014",
     field="https://github.com/wso2/andes/commit/70394c4d",
 )
@@ -55,6 +56,8 @@ def nowhere_hangs_the_commit(channel: Channel, method: m.TxCommit) -> None:
     "trackers.body-behind-a-return",
     "what a transaction publishes behind a message that is returned has the body of that one",
     "RQ-016",
+    "RETURN-006",
+    "TX-012",
     field=LAVINMQ.format("63ea35c7c"),
 )
 def body_behind_a_return(parts: Parts) -> None:

@@ -49,6 +49,7 @@ def no_recover_ok(channel: Channel, method: m.BasicRecover) -> None:
     m.BasicRecover,
     "trackers.recovering-nothing",
     "basic.recover is an internal error on a channel that was never sent anything",
+    "RQ-014",
     "ERR-012",
     field=ANDES.format("7d6fff7d"),
 )

@@ -325,15 +325,18 @@ def test_the_order_of_a_transaction(stage: Stage) -> None:
 
 @rule("TX-012")
 def test_when_publishes_are_returned(stage: Stage) -> None:
-    """Rolled back, and then committed; the next transactions have one more, or nothing, and bring no other back."""
-    nowhere, channel = stage.exchange(), transactional(stage)
+    """Rolled back, and then committed, before and behind what goes to a queue; the next transactions have one more, or
+    nothing, and bring no other back."""
+    queue, nowhere, channel = stage.queue(), stage.exchange(), transactional(stage)
     for end, count in (
         (Channel.tx_rollback, 2),
         (Channel.tx_commit, 2),
         (Channel.tx_commit, 1),
         (Channel.tx_commit, 0),
     ):
+        channel.publish(queue, min(count, 1))
         channel.publish("any", count, mandatory=True, exchange=nowhere)
+        channel.publish(queue, count)
         stage.barrier(channel)
         end(channel)
         stage.quiesce()

@@ -32,6 +32,7 @@ from conformance.oracle.monitors.topology import route
 from conformance.oracle.topology.preconditions import Asked
 
 EARLY, UNDONE, NEXT, AGAIN, UNFINISHED, BEREFT = "TX-003", "TX-005", "TX-006", "TX-007", "TX-008", "TX-017"
+RETURNED = "TX-012"
 COMMIT, ROLLBACK = "tx.commit", "tx.rollback"
 IDS = {(90, 20): COMMIT, (90, 30): ROLLBACK}
 NOT_TRANSACTIONAL = 406
@@ -170,13 +171,13 @@ def went_through(fact: Answered, notes: Notes) -> None:
         notes.exercise(BEREFT)
 
 
-@judges(ClosedUnasked, BEREFT)
+@judges(ClosedUnasked, BEREFT, RETURNED)
 def cost_the_channel(fact: ClosedUnasked, notes: Notes) -> None:
     """The commit is refused."""
     _refused(fact.event, "channel", (fact.channel,), notes)
 
 
-@judges(ConnectionFailed, BEREFT)
+@judges(ConnectionFailed, BEREFT, RETURNED)
 def cost_the_connection(fact: ConnectionFailed, notes: Notes) -> None:
     """The commit is refused with all else that the client does."""
     if fact.error is None and not fact.failing:
@@ -186,8 +187,14 @@ def cost_the_connection(fact: ConnectionFailed, notes: Notes) -> None:
 def _refused(event: Event, what: str, channels: Iterable[ChannelLife], notes: Notes) -> None:
     if IDS.get(ids_of(event)) != COMMIT or event.args.get("reply_code") == FORCED:
         return
-    commits = [one.seq for channel in channels for one in channel.pending() if one.method == COMMIT and not one.ignored]
-    gone = notes.memory(DeletedBeforeCommit).of.get(commits[0]) if commits else None
+    commits = [one for channel in channels for one in channel.pending() if one.method == COMMIT and not one.ignored]
+    gone = notes.memory(DeletedBeforeCommit).of.get(commits[0].seq) if commits else None
     if gone is not None:
         allowed = "tx.commit-ok: that a queue is gone to which the transaction has published is no mistake"
-        notes.find(BEREFT, event, allowed, f"{what}: {closing(event.args)}", *gone, commits[0])
+        notes.find(BEREFT, event, allowed, f"{what}: {closing(event.args)}", *gone, commits[0].seq)
+        return
+    for publication in commits[0].committed if commits else ():
+        if publication.mandatory and publication.routed is False and not route.hangs_on_match(publication, notes):
+            allowed = f"the return of {publication}, and tx.commit-ok"
+            notes.find(RETURNED, event, allowed, f"{what}: {closing(event.args)}", publication.seq, commits[0].seq)
+            return

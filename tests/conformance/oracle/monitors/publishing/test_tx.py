@@ -68,6 +68,8 @@ BROKEN = [
     ("TX-010", BOTH + "1 < commit-ok \n @drain q m1"),
     ("TX-011", BOTH + "1 < commit-ok \n @drain q m3 m1"),
     ("TX-012", MANDATORY + "1 < return any m1 exchange=x"),
+    ("TX-012", MANDATORY + "@barrier 1 \n 1 > commit \n 1 < closed 404 90 20 NOT_FOUND - no route"),
+    ("TX-012", MANDATORY + "@barrier 1 \n 1 > commit \n 0 < kicked 541 90 20 INTERNAL_ERROR"),
     ("TX-012", MANDATORY + "1 > rollback \n 1 < return any m1 exchange=x \n 1 < rollback-ok"),
     (
         "TX-012",
