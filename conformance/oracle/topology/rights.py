@@ -19,8 +19,10 @@ from typing import Any, Literal
 Right = Literal["configure", "write", "read"]
 RIGHTS: tuple[Right, ...] = ("configure", "write", "read")
 IMPERSONATOR = "impersonator"
-SIMPLE = re.compile(r"(?:[\w.^$|()*-]|\\\.|\[\.\])*")
+SIMPLE = re.compile(r"(?:[\w.^$|()*/-]|\\\.|\[\.\])*")
 """Patterns that mean the same in every dialect of regular expressions."""
+PLAIN = re.compile(r"[A-Za-z0-9_/-]+")
+"""Names that mean themselves in each."""
 PRINTED = re.compile(r"[ -~]*")
 EVERYTHING = (".*", "^.*$", "^.*", ".*$")
 
@@ -36,6 +38,14 @@ def fits(pattern: str, name: str) -> bool | None:
         return re.search(pattern, name) is not None
     except re.error:
         return None
+
+
+def meant(pattern: str, user: str, vhost: str) -> str:
+    """A pattern for topics, in which the variables are names, where these are plain."""
+    for variable, name in (("{username}", user), ("{vhost}", vhost)):
+        if PLAIN.fullmatch(name):
+            pattern = pattern.replace(variable, name)
+    return pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +115,7 @@ class Rights:
         configure, write, read = (about.get(right) for right in RIGHTS)
         patterns = None if None in (configure, write, read) else (str(configure), str(write), str(read))
         topics = (about.get("topics") or {}).items()
-        keys = tuple((exchange, str(one.get("write")), str(one.get("read"))) for exchange, one in topics)
+        keys = tuple((name, *(meant(str(one.get(right)), user, vhost) for right in RIGHTS[1:])) for name, one in topics)
         self.states.setdefault((user, vhost), []).append(Granted(seq, patterns, keys))
         if "tags" in about:
             self._tags.setdefault(user, set()).add(frozenset(about["tags"]))

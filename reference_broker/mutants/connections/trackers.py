@@ -5,11 +5,13 @@ from __future__ import annotations
 import codec
 from codec import methods as m
 from codec.errors import ReplyCode
+from reference_broker.core.access import Right, TopicPermission, Topics
 from reference_broker.core.channels import basic
 from reference_broker.core.channels.channel import Channel
 from reference_broker.core.connections.connection import Connection
 from reference_broker.core.connections.intake import Intake
 from reference_broker.core.errors import AmqpException, ConnectionException
+from reference_broker.core.needs import Needs
 from reference_broker.mutants.kinds import handles, memory, replaces
 
 STRANGEQ = "https://github.com/maxpert/strangeq/commit/{}"
@@ -91,3 +93,26 @@ def close_beside_consumers(self: Connection, method: m.ConnectionClose) -> None:
         self.end_channels()
     else:
         Connection.closed_by_peer(self, method)
+
+
+class AsItIs(TopicPermission):
+    """One whose patterns have no variables."""
+
+    __slots__ = ()
+
+    def grants(self, right: Right, key: str, user: str, vhost: str) -> bool:
+        return TopicPermission.grants(self, right, key, "{username}", "{vhost}")
+
+
+@replaces(
+    "needs.check_topics",
+    "trackers.nobody-by-name",
+    "in patterns for topics {username} stands for itself",
+    "AUTH-021",
+    field="https://github.com/rabbitmq/rabbitmq-server/issues/1229",
+)
+def nobody_by_name(
+    self: Needs, topics: Topics, channel: Channel, method: codec.Method, header: codec.Header | None
+) -> None:
+    plain = {exchange: AsItIs(one.write, one.read) for exchange, one in topics.items()}
+    Needs.check_topics(self, plain, channel, method, header)

@@ -78,7 +78,7 @@ def recovered_fill_their_consumers(self: Channel, deliveries: list[Delivery]) ->
     "trackers.idle-queue-is-missed",
     "it is an internal error to give back what came from an auto-delete queue that has gone by itself",
     "ACK-017",
-    "ERR-012",
+    "ACK-013",
     field="https://github.com/wso2-attic/ballerina-message-broker/commit/5f54f654",
 )
 def idle_queue_is_missed(parts: Parts) -> None:

@@ -347,10 +347,16 @@ def of_topics(stage: Stage, exchange: str, write: str, read: str) -> Channel:
 
 @rule("AUTH-021", queue_types=CLASSIC)
 def test_routing_keys_of_publishes(stage: Stage) -> None:
-    """Keys that may be written, that may only be read, and that may not be used; two of them in a transaction."""
+    """Keys that may be written, that may only be read, and that may not be used; two of them in a transaction. And keys
+    that are to have the name of the user in them."""
     stage.require("topic exchange", "topic permissions")
     queue = stage.queue()
     exchange = stage.exchange(queue, kind="topic", key="#")
+    named = user(stage, None)
+    topics = {"write": r"^{username}\.w$", "read": r"^{username}\.r$"}
+    stage.around.permit(stage, named[0], EVERYTHING, topics={exchange: topics})
+    keys = (f"{named[0]}.w", f"{named[0]}.r", "guest.w", "{username}.w", f"{named[0]}.w")
+    publish(stage, enter(stage, named), exchange, *keys)
     channel = of_topics(stage, exchange, r"^w\.", r"^r\.")
     publish(stage, channel, exchange, "w.a", "r.a", "a.w.a", "w.b")
     if stage.offers("tx.select"):

@@ -386,7 +386,8 @@ def _bereft(stage: Stage, queue: str, count: int) -> Channel:
 
 @rule("ACK-017", last=True)
 def test_settling_after_the_queue_is_gone(stage: Stage) -> None:
-    """Another connection deletes the queue under a consumer that holds its messages."""
+    """Another connection deletes the queue under a consumer that holds its messages. And a queue that is auto-delete
+    goes with the consumer that holds them."""
     queue = stocked(stage, 3)
     channel = stage.channel()
     channel.consume(queue)
@@ -394,6 +395,19 @@ def test_settling_after_the_queue_is_gone(stage: Stage) -> None:
     deleter = stage.channel(connection=stage.connect("deleter"))
     deleter.delete(queue)
     stage.quiesce()
+    _settle_each_way(stage, channel)
+    if stage.offers("auto-delete queues") and stage.queue_type == "classic":
+        idle, holder = stage.queue(auto_delete=True), stage.channel()
+        restock(stage, idle, 3)
+        tag = holder.consume(idle)
+        stage.quiesce()
+        holder.cancel(tag)
+        stage.quiesce()
+        _settle_each_way(stage, holder)
+
+
+def _settle_each_way(stage: Stage, channel: Channel) -> None:
+    """The first three deliveries of the channel."""
     channel.ack(1)
     channel.nack(2, requeue=True)
     channel.reject(3, requeue=False)

@@ -66,12 +66,16 @@ def sent(stage: Stage, queue: str, count: int = 1, **properties: object) -> Chan
 def test_rejected(stage: Stage) -> None:
     """By reject and by nack; the other message of the queue stays. And where it came as a dead letter, or its publisher
     has given it a header that is called like the record of deaths. And in a transaction that is committed. Bodies of
-    several frames are given up, too, and none at all; and several messages at once."""
+    several frames are given up, too, and none at all; several messages at once; and one that was given back before."""
     grave = stage.queue()
     queue, holder = stage.queue(to(grave)), stage.channel()
-    sent(stage, queue, 3)
+    sent(stage, queue, 4)
     reject(stage, holder, queue)
     reject(stage, holder, queue, nack=True)
+    stage.fetch(holder, queue)
+    holder.reject(holder.unacked[-1], requeue=True)
+    stage.barrier(holder)
+    reject(stage, holder, queue)
     last = stage.queue()
     second = stage.queue(to(last))
     sent(stage, stage.queue(to(second, x_max_length=1)), 2)
@@ -87,7 +91,7 @@ def test_rejected(stage: Stage) -> None:
     if stage.offers("basic.nack"):
         _together(stage, stage.queue(to(grave)), stage.queue(to(last)))
     wait(stage, ARRIVED)
-    look(stage, grave, gets=10 + MANY)
+    look(stage, grave, gets=11 + MANY)
     look(stage, last, gets=4)
 
 

@@ -37,13 +37,14 @@ def laden(stage: Stage, channel: Channel) -> str:
 
 
 def comes_back(stage: Stage, queue: str, count: int) -> None:
-    """Somebody else takes this many messages, one after the other, as they come back. Then a consumer comes who was not
-    there before, and gets what is left, and what comes later. It is cancelled before its channel is closed: what is on
-    its way to a consumer may be lost with that."""
-    other = stage.channel(connection=stage.connections.get("other") or stage.connect("other"))
-    stage.fetch(other, queue, count)
-    other.close()
-    stage.quiesce()
+    """Somebody else takes this many messages, one after the other, as they come back; and then all of them. Then a
+    consumer comes who was not there before, and gets what is left, and what comes later. It is cancelled before its
+    channel is closed: what is on its way to a consumer may be lost with that."""
+    for all_of_them in (False, True):
+        other = stage.channel(connection=stage.connections.get("other") or stage.connect("other"))
+        stage.fetch(other, queue, stage.judge.ready(queue) if all_of_them else count)
+        other.close()
+        stage.quiesce()
     later = stage.channel(connection=stage.connections["other"])
     tag = later.consume(queue, no_ack=True)
     stage.quiesce()

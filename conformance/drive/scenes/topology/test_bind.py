@@ -230,7 +230,8 @@ def _by_somebody_else(stage: Stage, kind: str, channel: Channel) -> None:
 
 @rule("BIND-008", queue_types=CLASSIC)
 def test_what_is_there_can_be_bound(stage: Stage) -> None:
-    """Durable and transient queues to durable and transient exchanges; two queues and two keys each."""
+    """Durable and transient queues to durable and transient exchanges; two queues and two keys each. Tables and lists
+    may be among the arguments. And exchanges of which one is internal."""
     channel = stage.channel()
     queues = [stage.queue(), stage.queue(), stage.queue(durable=False, exclusive=True)]
     for durable in (False, True):
@@ -239,6 +240,14 @@ def test_what_is_there_can_be_bound(stage: Stage) -> None:
             for key in ("red", "blue"):
                 channel.bind(queue, exchange, key)
                 stage.quiesce()
+    for held in ({"table": {"a": 1}}, {"list": [1, "b"]}):
+        channel.bind(queues[0], exchange, "red", held)
+        stage.quiesce()
+    if stage.offers("exchange.bind"):
+        inner = declared(stage, "fanout", internal=True)
+        for ends in ((inner, exchange), (exchange, inner)):
+            channel.bind_exchange(*ends, "key")
+            stage.quiesce()
 
 
 @rule("BIND-009", queue_types=CLASSIC)

@@ -101,13 +101,15 @@ def test_fanout_disregards_keys(stage: Stage) -> None:
 
 @rule("ROUTE-003", queue_types=CLASSIC)
 def test_topic_keys_without_wildcards(stage: Stage) -> None:
-    """Words in full: with more words, fewer, in another order, in another case; and many words: each of them counts."""
+    """Words in full: with more words, fewer, in another order, in another case; and many words: each of them counts. A
+    dot is no letter. Two queues are bound by one key."""
     long, five = "a." * MANY, ["red", "hot", "iron", "rod", "bent"]
-    keys = ("red", "red.hot", "Red.hot", "hot.red", "red.hot.iron", ".".join(five), f"{long}b")
+    keys = ("red", "red.hot", "Red.hot", "hot.red", "red.hot.iron", ".".join(five), f"{long}b", "red.hot")
     channel, exchange = spread(stage, "topic", keys)
     publish(channel, exchange, *(".".join((*five[:at], "x", *five[at + 1 :])) for at in range(5)), ".".join(five))
     publish(channel, exchange, f"{long}b", f"{long}c", f"{long}b.b")
     publish(channel, exchange, "red", "red.hot", "Red.hot", "re", "red.hot.iron", "hot", "iron.hot.red", "redhot")
+    publish(channel, exchange, "red-hot", "redxhot", "red.hot.", "r.d")
     stage.quiesce()
     made_again(stage, channel, "topic")
 
@@ -116,10 +118,10 @@ def test_topic_keys_without_wildcards(stage: Stage) -> None:
 def test_a_star_is_one_word(stage: Stage) -> None:
     """At the beginning, in the middle, at the end, twice; and as a part of a word. A word may be of any letters, and
     long, and be one that stands for others elsewhere."""
-    channel, exchange = spread(stage, "topic", ("*", "*.b", "a.*.c", "a.*", "*.*", "a*"))
+    channel, exchange = spread(stage, "topic", ("*", "*.b", "a.*.c", "a.*", "*.*", "a*", "a.*"))
     publish(channel, exchange, "a", "a.b", "a.b.c", "a.c", "a.b.b.c", "", "x.b", "a*", "ab", "*")
     publish(channel, exchange, "ä", "日本.b", "a.é \U0001d11e.c", "a.#", "1.-_/", "a." + "w" * 253)
-    publish(channel, exchange, "a.B", "A.b", "A.b.c", "a.b.C", "a .b", "a. b", "a.b ", "a.bb", "aa.b")
+    publish(channel, exchange, "a.B", "A.b", "A.b.c", "a.b.C", "a .b", "a. b", "a.b ", "a.bb", "aa.b", "axb")
     stage.quiesce()
 
 

@@ -56,6 +56,7 @@ UNHEARD = BARRIER + " \n - deadline replies"
 HEIR, ALTERNATE = "declare n classic x-dead-letter-exchange=x", "exchange n alternate-exchange=x"
 TOPICS: Mapping[str, object] = {"topics": {"t": {"write": "^w", "read": "^r"}}}
 OF_TOPICS = T + permit(**ALL, **TOPICS) + enters()
+NAMED = T + permit(**ALL, topics={"t": {"write": "^{username}{vhost}w$", "read": "^none$"}}) + enters()
 LOSES = without() + without(read="^none$") + enters()
 GAINS = without(read="^none$") + without(configure="^none$") + enters()
 APART = Q + permit(read="^q$") + permit(vhost="v", write="^amq") + enters() + enters(vhost="v", on="w")
@@ -134,6 +135,8 @@ BROKEN = [
     ("AUTH-020", Q + permit() + enters() + done("declare q passive", "declare-ok q")),
     ("AUTH-021", OF_TOPICS + "u:1 > publish r.a m1 exchange=t" + UNHEARD),
     ("AUTH-021", OF_TOPICS + refused("publish w.a m1 exchange=t", PUBLISH)),
+    ("AUTH-021", NAMED + "u:1 > publish v/w m1 exchange=t" + UNHEARD),
+    ("AUTH-021", NAMED + refused("publish u/w m1 exchange=t", PUBLISH)),
     ("AUTH-031", OF_TOPICS + f"u:1 > publish w.a m1 exchange=t{COPIES}" + UNHEARD),
     ("AUTH-031", OF_TOPICS + refused(f"publish w.a m1 exchange=t{COPIES.replace('r.b', 'w.c')}", PUBLISH)),
     ("AUTH-022", OF_TOPICS + done("bind q t w.a", "bind-ok")),
