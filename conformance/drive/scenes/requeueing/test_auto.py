@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from codec import methods as m
 from conformance.drive.around import elapse, wait
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
@@ -86,7 +87,9 @@ def test_a_connection_is_closed(stage: Stage) -> None:
     getting = stage.channel(connection=leaving)
     stage.fetch(getting, queues[0], 2)
     half_a_publish(stage, getting, queues[1])
-    leaving.close(stage.deadline)
+    leaving.send(m.ConnectionClose(0, 200, "normal shutdown"))
+    stage.quiesce()
+    leaving.abort()
     for queue in queues:
         comes_back(stage, queue, 4)
 
