@@ -11,13 +11,15 @@ from codec import methods as m
 from codec.values import FieldTable
 from reference_broker.core.channels import basic
 from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.prefetch import Consumer
 from reference_broker.core.connections.outbox import Outbound, Outbox
-from reference_broker.core.queues.message import Message, copied
+from reference_broker.core.queues.message import Entry, Message, copied
 from reference_broker.core.queues.queue import Queue
 from reference_broker.core.routing import Topic
 from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import handles, replaces
 
+LARGE = 10240
 BEFORE_PROPERTIES = 7 + 2 + 2 + 8 + 2
 """Octets of a header frame up to its first property."""
 
@@ -154,3 +156,18 @@ def nothing_left_in_quorum(self: Channel, queue: Queue, no_ack: bool) -> None:
     said = self.connection.outbox.items[-1]
     if queue.quorum is not None and isinstance(said, tuple) and isinstance(said[0], m.BasicGetOk):
         said[0].message_count = 0
+
+
+@replaces(
+    "channel.deliver",
+    "trackers.large-ones-stay-behind",
+    "a message of more than 10240 octets is not delivered to a consumer, and counts as delivered",
+    "CONTENT-001",
+    "TAG-004",
+    field="https://github.com/streamnative/aop/commit/8ca2422f",
+)
+def large_ones_stay_behind(self: Channel, consumer: Consumer, entry: Entry) -> None:
+    said = len(self.connection.outbox.items)
+    Channel.deliver(self, consumer, entry)
+    if len(entry.message.body) > LARGE:
+        del self.connection.outbox.items[said:]

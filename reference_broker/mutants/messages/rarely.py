@@ -4,6 +4,7 @@ in two virtual hosts, a message for two queues, settlements of several at once."
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from typing import Any
 
 from reference_broker.core import settings
@@ -11,11 +12,12 @@ from reference_broker.core.channels.channel import Channel, Fate, acked, discard
 from reference_broker.core.channels.unacked import Delivery
 from reference_broker.core.clock import Clock
 from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import Message
 from reference_broker.core.queues.queue import Queue
 from reference_broker.core.routing import PREDECLARED, Exchange
 from reference_broker.core.settings import Policy
 from reference_broker.core.vhost import VirtualHost
-from reference_broker.mutants.kinds import changes, memory
+from reference_broker.mutants.kinds import changes, memory, replaces
 
 Given = Callable[[Channel, list[Delivery], Fate], list[Delivery]]
 
@@ -228,3 +230,91 @@ def later_queues_stay(parts: Parts) -> None:
             below.watch_expiry(self, queue)
 
     parts.override("vhost", add_queue=add_queue, watch_expiry=watch_expiry)
+# -- restarts, as trackers tell of them
+
+
+@replaces(
+    "queue.restart",
+    "trackers.read-twice",
+    "after a restart the last of four messages or more is in its queue twice",
+    "MODE-002",
+    "DUR-015",
+    field="https://github.com/rabbitmq/rabbitmq-server/commit/fb462ab930",
+)
+def read_twice(self: Queue) -> None:
+    Queue.restart(self)
+    if len(self.ready.fresh) > 3:
+        again = copy(self.ready.fresh[-1])
+        again.position += 0.5
+        self.ready.push(again)
+
+
+@replaces(
+    "vhost.restart",
+    "trackers.with-heirs-lost",
+    "durable queues that have an exchange for dead letters are gone after a restart",
+    "DUR-001",
+    "DUR-002",
+    field="https://github.com/rabbitmq/rabbitmq-server/issues/2256",
+)
+def with_heirs_lost(self: VirtualHost) -> None:
+    for queue in list(self.queues.values()):
+        if queue.declared.dead_letter_exchange is not None:
+            self.delete_queue(queue)
+    VirtualHost.restart(self)
+
+
+@replaces(
+    "vhost.restart",
+    "trackers.bound-to-the-transient",
+    "a durable queue that is bound to a transient exchange, too, has no bindings after a restart",
+    "DUR-005",
+    field="https://github.com/rabbitmq/rabbitmq-server/issues/9533",
+)
+def bound_to_the_transient(self: VirtualHost) -> None:
+    for queue in list(self.queues.values()):
+        if any(not binding.source.durable for binding in self.bound_to.get(queue, ())):
+            self.unbind_all(queue)
+    VirtualHost.restart(self)
+
+
+@changes(
+    "trackers.unknown-by-name",
+    "after a restart the default exchange leads to no queue before that is declared again",
+    "DUR-001",
+    "RQ-011",
+    field="https://github.com/streamnative/aop/commit/74d7265f",
+)
+def unknown_by_name(parts: Parts) -> None:
+    below = parts.vhost
+
+    def restart(self: VirtualHost) -> None:
+        below.restart(self)
+        memory(self, "unknown", set).update(self.queues.values())
+
+    def publish(self: VirtualHost, exchange: str, message: Message) -> tuple[bool, bool]:
+        if not exchange and self.queues.get(message.routing_key) in memory(self, "unknown", set):
+            return False, True
+        return below.publish(self, exchange, message)
+
+    parts.override("vhost", restart=restart, publish=publish)
+
+
+@replaces(
+    "queue.expire",
+    "trackers.expired-in-turn",
+    "in a queue with priorities nothing expires before what was published earlier",
+    "TTL-001",
+    "TTL-005",
+    "DLX-002",
+    field="https://github.com/rabbitmq/rabbitmq-server/issues/1449",
+)
+def expired_in_turn(self: Queue, *, overdue: bool = False) -> None:
+    if self.settings.max_priority and self.ready:
+        oldest = min(self.ready.entries(), key=lambda entry: entry.position)
+        now = self.vhost.clock.now
+        if oldest.expires is None or oldest.expires > now:
+            if oldest.expires is not None:
+                self.wake(oldest.expires)
+            return
+    Queue.expire(self, overdue=overdue)

@@ -161,7 +161,9 @@ def _declared(things: Things) -> list[Route]:
         things.queue(f"exclusive {durable}", durable=durable, exclusive=True)
     deleted, renewed, purged = (things.queue(what) for what in ("deleted", "renewed", "purged"))
     direct, other = things.exchange("direct"), things.exchange("fanout", "fanout")
-    things.exchange("transient", durable=False)
+    passing = things.exchange("transient", durable=False)
+    if offered(stage, "x-dead-letter-exchange"):
+        things.queue("with an heir", arguments={"x-dead-letter-exchange": other})
     things.exchange("internal", "fanout", internal=True)
     gone = things.exchange("deleted")
     routes: list[Route] = [("direct", key, {}) for key in ("a", "b", "gone", "noted")]
@@ -171,6 +173,7 @@ def _declared(things: Things) -> list[Route]:
         channel.bind(queue, direct, key)
     channel.bind(full, direct, "noted", {"note": "red"})
     channel.bind(full, other)
+    channel.bind(full, passing, "b")
     channel.unbind(plain, direct, "gone")
     channel.unbind(full, direct, "gone")
     if offered(stage, "topic exchange"):
