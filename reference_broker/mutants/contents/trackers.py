@@ -107,7 +107,6 @@ def between(outbox: Outbox, item: Outbound, following: Outbound) -> list[bytes]:
     "a message that passes a binding between exchanges is delivered with the name of the second",
     "RQ-016",
     "ROUTE-010",
-    field="https://github.com/fridujo/rabbitmq-mock/commit/cd5a077",
 )
 def exchange_of_the_last(self: VirtualHost, exchange: str, message: Message) -> tuple[bool, bool]:
     accepted = []
@@ -171,3 +170,17 @@ def large_ones_stay_behind(self: Channel, consumer: Consumer, entry: Entry) -> N
     Channel.deliver(self, consumer, entry)
     if len(entry.message.body) > LARGE:
         del self.connection.outbox.items[said:]
+
+
+@replaces(
+    "vhost.publish",
+    "trackers.default-by-name",
+    "what comes by the default exchange is delivered with a name for it",
+    "RQ-016",
+    field="https://github.com/fridujo/rabbitmq-mock/commit/cd5a077",
+)
+def default_by_name(self: VirtualHost, exchange: str, message: Message) -> tuple[bool, bool]:
+    accepted = [
+        queue.publish(message if exchange else under(message, "default")) for queue in self.route(exchange, message)
+    ]
+    return bool(accepted), all(accepted)

@@ -102,3 +102,17 @@ def late_bodies_cost_all(self: Intake, number: int, closing: Channel | None, fra
 def mandatory_means_nothing(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
     method.mandatory = False
     basic.publish(channel, method, header, body)
+
+
+@replaces(
+    "transaction.rollback",
+    "trackers.rolled-back-and-committed",
+    "what a rollback has undone is published with the next commit",
+    "TX-005",
+    "TX-006",
+    field="https://github.com/fridujo/rabbitmq-mock/commit/6793a08",
+)
+def rolled_back_and_committed(self: Transaction, channel: Channel) -> None:
+    published = list(self.published)
+    Transaction.rollback(self, channel)
+    self.published.extend(published)

@@ -213,3 +213,32 @@ def deleting_nothing(channel: Channel, method: m.QueueDelete) -> None:
     if method.queue and method.queue not in channel.vhost.queues:
         raise fails()
     topology.queue_delete(channel, method)
+
+
+STARLIGHT = "https://github.com/datastax/starlight-for-rabbitmq/pull/31"
+
+
+@handles(
+    m.QueueDelete,
+    "trackers.last-one-deleted",
+    "queue.delete is of the queue that the channel has declared last, whatever it names",
+    "QUEUE-001",
+    "QUEUE-017",
+    field=STARLIGHT,
+)
+def last_one_deleted(channel: Channel, method: m.QueueDelete) -> None:
+    method.queue = channel.last_queue if channel.last_queue in channel.vhost.queues else method.queue
+    topology.queue_delete(channel, method)
+
+
+@handles(
+    m.QueueUnbind,
+    "trackers.last-one-unbound",
+    "queue.unbind is of the queue that the channel has declared last, whatever it names",
+    "ROUTE-014",
+    "BIND-012",
+    field=STARLIGHT,
+)
+def last_one_unbound(channel: Channel, method: m.QueueUnbind) -> None:
+    method.queue = channel.last_queue if channel.last_queue in channel.vhost.queues else method.queue
+    topology.queue_unbind(channel, method)
