@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codec import methods as m
 from reference_broker.core.channels import basic
-from reference_broker.core.channels.channel import Channel, Fate, discarded, failed
+from reference_broker.core.channels.channel import RETURNS, Channel, Fate, discarded, failed
 from reference_broker.core.channels.unacked import Delivery
 from reference_broker.core.connections.connection import Connection
 from reference_broker.core.parts import Parts
@@ -85,7 +85,7 @@ def idle_queue_is_missed(parts: Parts) -> None:
     below = parts.channel
 
     def carry_out(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
-        if fate in basic.fates.RETURNS and any(one.queue.deleted and one.queue.auto_delete for one in deliveries):
+        if fate in RETURNS and any(one.queue.deleted and one.queue.auto_delete for one in deliveries):
             raise fails()
         below.carry_out(self, deliveries, fate)
 
