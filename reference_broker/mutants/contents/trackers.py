@@ -161,8 +161,8 @@ def nothing_left_in_quorum(self: Channel, queue: Queue, no_ack: bool) -> None:
     "channel.deliver",
     "trackers.large-ones-stay-behind",
     "a message of more than 10240 octets is not delivered to a consumer, and counts as delivered",
-    "CONTENT-001",
     "TAG-004",
+    "RQ-016",
     field="https://github.com/streamnative/aop/commit/8ca2422f",
 )
 def large_ones_stay_behind(self: Channel, consumer: Consumer, entry: Entry) -> None:

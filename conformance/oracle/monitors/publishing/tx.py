@@ -36,6 +36,8 @@ RETURNED = "TX-012"
 COMMIT, ROLLBACK = "tx.commit", "tx.rollback"
 IDS = {(90, 20): COMMIT, (90, 30): ROLLBACK}
 NOT_TRANSACTIONAL = 406
+NO_ROOM = 406, 506
+"""Codes by which a commit is refused where a queue takes no more."""
 FORCED = 320
 MOST = 256
 """So many channels, and ends of transactions of each, are remembered."""
@@ -193,7 +195,10 @@ def _refused(event: Event, what: str, channels: Iterable[ChannelLife], notes: No
         allowed = "tx.commit-ok: that a queue is gone to which the transaction has published is no mistake"
         notes.find(BEREFT, event, allowed, f"{what}: {closing(event.args)}", *gone, commits[0].seq)
         return
-    for publication in commits[0].committed if commits else ():
+    published = commits[0].committed if commits else ()
+    if event.args.get("reply_code") in NO_ROOM and any(publication.routed is not False for publication in published):
+        return  # a queue that is full may have refused something
+    for publication in published:
         if publication.mandatory and publication.routed is False and not route.hangs_on_match(publication, notes):
             allowed = f"the return of {publication}, and tx.commit-ok"
             notes.find(RETURNED, event, allowed, f"{what}: {closing(event.args)}", publication.seq, commits[0].seq)

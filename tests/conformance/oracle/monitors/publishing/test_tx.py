@@ -187,3 +187,10 @@ LAWFUL = {
     + "1 > nack 1 requeue \n 1 > get q no_ack \n 1 > get q no_ack \n 1 > commit \n 1 < get-ok 2 m2 q \n"
     "1 < get-empty \n 1 < commit-ok \n @drain q m1",
 }
+
+
+def test_a_commit_may_be_refused_where_a_queue_is_full(play) -> None:
+    """TX-012: not the return is missing then. Where nothing goes anywhere no queue can have refused it."""
+    refused = "@barrier 1 \n 1 > commit \n 1 < closed 406 90 20 PRECONDITION_FAILED - partial tx completion"
+    assert play(MANDATORY + "1 > publish q m2 \n" + refused).broken == []
+    assert play(MANDATORY + refused).broken == ["TX-012"]
