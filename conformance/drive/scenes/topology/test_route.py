@@ -109,7 +109,7 @@ def test_topic_keys_without_wildcards(stage: Stage) -> None:
     publish(channel, exchange, *(".".join((*five[:at], "x", *five[at + 1 :])) for at in range(5)), ".".join(five))
     publish(channel, exchange, f"{long}b", f"{long}c", f"{long}b.b")
     publish(channel, exchange, "red", "red.hot", "Red.hot", "re", "red.hot.iron", "hot", "iron.hot.red", "redhot")
-    publish(channel, exchange, "red-hot", "redxhot", "red.hot.", "r.d")
+    publish(channel, exchange, "red-hot", "redxhot", "r.d")
     stage.quiesce()
     made_again(stage, channel, "topic")
 
