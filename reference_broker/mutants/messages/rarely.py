@@ -251,21 +251,6 @@ def read_twice(self: Queue) -> None:
 
 @replaces(
     "vhost.restart",
-    "trackers.with-heirs-lost",
-    "durable queues that have an exchange for dead letters are gone after a restart",
-    "DUR-001",
-    "DUR-002",
-    field="https://github.com/rabbitmq/rabbitmq-server/issues/2256",
-)
-def with_heirs_lost(self: VirtualHost) -> None:
-    for queue in list(self.queues.values()):
-        if queue.declared.dead_letter_exchange is not None:
-            self.delete_queue(queue)
-    VirtualHost.restart(self)
-
-
-@replaces(
-    "vhost.restart",
     "trackers.bound-to-the-transient",
     "a durable queue that is bound to a transient exchange, too, has no bindings after a restart",
     "DUR-005",

@@ -162,8 +162,6 @@ def _declared(things: Things) -> list[Route]:
     deleted, renewed, purged = (things.queue(what) for what in ("deleted", "renewed", "purged"))
     direct, other = things.exchange("direct"), things.exchange("fanout", "fanout")
     passing = things.exchange("transient", durable=False)
-    if offered(stage, "x-dead-letter-exchange"):
-        things.queue("with an heir", arguments={"x-dead-letter-exchange": other})
     things.exchange("internal", "fanout", internal=True)
     gone = things.exchange("deleted")
     routes: list[Route] = [("direct", key, {}) for key in ("a", "b", "gone", "noted")]
