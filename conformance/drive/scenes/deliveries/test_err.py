@@ -354,8 +354,8 @@ def _limited_anew(stage: Stage, channel: Channel) -> None:
 
 @rule("ERR-013")
 def test_frames_of_all_kinds(stage: Stage) -> None:
-    """Contents of none, one and several frames, got, delivered and returned; gets in vain, and answers of all sorts;
-    then the connection ends in order."""
+    """Contents of none, one and several frames, got, delivered and returned; gets in vain, and answers of all sorts.
+    One publish comes to two consumers of a channel; then the connection ends in order."""
     queue, connection = stage.queue(), stage.connect("frames")
     channel, other = stage.channels(2, connection)
     with contextlib.suppress(NotOffered):
@@ -376,6 +376,12 @@ def test_frames_of_all_kinds(stage: Stage) -> None:
     channel.get(queue)
     stage.go_round(channel)
     stage.barrier(channel)
+    twins = stage.queue(), stage.queue()
+    for twin in twins:
+        channel.consume(twin, no_ack=True)
+    stage.quiesce()
+    stage.channel().publish("", exchange=stage.exchange(*twins))
+    stage.quiesce()
     connection.close()
 
 

@@ -388,7 +388,7 @@ HEADERS = 70
 @rule("RQ-016")
 def test_contents_come_as_they_were_published(stage: Stage) -> None:
     """Bodies around whole frames, of octets that differ, with properties, and by a key whose characters have several
-    octets; and one with many headers: by get, returned, and to a consumer."""
+    octets; one with many headers, and one by the default exchange: by get, returned, and to a consumer."""
     queue = stage.queue()
     exchange = stage.exchange(queue, kind="direct", key="another key")
     publisher = stage.channel()
@@ -402,7 +402,9 @@ def test_contents_come_as_they_were_published(stage: Stage) -> None:
     for properties in ({}, {"headers": values.table({f"word-{number}": number for number in range(HEADERS)})}):
         publisher.publish(FOREIGN, exchange=exchange, properties=properties)
         stage.barrier(publisher)
-    count, channel = len(sizes) + 2, stage.channel()
+    publisher.publish(queue, properties=ODD)
+    stage.barrier(publisher)
+    count, channel = len(sizes) + 3, stage.channel()
     stage.fetch(channel, queue, count)
     for tag in channel.unacked:
         channel.reject(tag)
