@@ -230,6 +230,8 @@ def later_queues_stay(parts: Parts) -> None:
             below.watch_expiry(self, queue)
 
     parts.override("vhost", add_queue=add_queue, watch_expiry=watch_expiry)
+
+
 # -- restarts, as trackers tell of them
 
 
