@@ -116,6 +116,8 @@ def _carry_out(model: Model, channel: ChannelLife, event: Event, earlier: int) -
     if isinstance(must, topology.Refusal):
         _refuse(channel, event, must)
         return
+    if must is None:
+        channel.dubious[event.class_id, event.method_id] = event.seq
     event = topology.in_full(model.topology, channel, event)
     _HANDLERS.get(event.method, _request)(model, channel, event)
     overtaking.changed(model, channel, event)

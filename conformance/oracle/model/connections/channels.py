@@ -254,6 +254,8 @@ class ChannelLife:
     """An answer has shown that the broker has handled what was sent until then."""
     sent: dict[tuple[int, int], int] = field(default_factory=dict)
     """Other methods sent since the last answer, by class and method id, with when."""
+    dubious: dict[tuple[int, int], int] = field(default_factory=dict)
+    """Those of which nobody knows whether they are a mistake."""
     spurned: dict[tuple[int, int], int] = field(default_factory=dict)
     """Methods sent after the broker closed it, or had to, and before the client did, which the broker must discard."""
     unsynced: dict[str, deque[tuple[int, Copy]]] = field(default_factory=dict)

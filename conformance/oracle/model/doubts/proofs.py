@@ -71,8 +71,9 @@ def _proven(channel: ChannelLife, sent: int, event: Event) -> Iterator[Fact]:
 
 def _answered(channel: ChannelLife, sent: int) -> None:
     channel.handled = max(channel.handled, sent)
-    for ids in [ids for ids, seq in channel.sent.items() if seq <= sent]:
-        del channel.sent[ids]
+    for methods in (channel.sent, channel.dubious):
+        for ids in [ids for ids, seq in methods.items() if seq <= sent]:
+            del methods[ids]
 
 
 def _clear(channel: ChannelLife, at: int) -> None:
