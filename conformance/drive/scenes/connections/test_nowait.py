@@ -197,11 +197,11 @@ def _onward(channel: Channel, exchange: str, gone: str) -> tuple[Method, ...]:
 
 def _mistakes(channel: Channel, queue: str, exchange: str) -> tuple[Method, ...]:
     return (
-        m.ExchangeDeclare(channel.number, exchange=exchange, type="fanout", passive=True, no_wait=True),
         m.QueuePurge(channel.number, queue=queue, no_wait=True),
         m.QueueDeclare(channel.number, queue=queue, passive=True, no_wait=True),
         m.BasicConsume(channel.number, queue=queue, consumer_tag="none", no_wait=True),
         m.QueueBind(channel.number, queue=queue, exchange="amq.direct", routing_key="key", no_wait=True),
+        m.ExchangeDeclare(channel.number, exchange=exchange, type="fanout", passive=True, no_wait=True),
     )
 
 

@@ -253,22 +253,23 @@ def test_nothing_after_a_notification(stage: Stage) -> None:
 
 @rule("CAN-011", last=True)
 def test_the_others_go_on(stage: Stage) -> None:
-    """Of three consumers on a channel, all of them full, one loses its queue; the others settle, and are served."""
-    doomed, kept = stocked(stage, 1), stocked(stage, 4)
-    channel = stage.channel()
-    channel.qos(1)
-    channel.consume(kept)
-    channel.consume(doomed)
-    channel.consume(kept)
-    stage.quiesce()
-    bereave(stage, doomed)
-    twice(stage, channel)
-    restock(stage, kept, 4)
-    for _ in range(2):
-        for tag, delivery in list((channel.view.unacked if channel.view else {}).items()):
-            if delivery.queue == kept:
-                channel.ack(tag)
+    """Of three consumers on a channel one loses its queue; the others settle, and are served. They have no limit, or are
+    full."""
+    for limit in (0, 1):
+        doomed, kept = stocked(stage, 1), stocked(stage, 4)
+        channel = stage.channel()
+        channel.qos(limit)
+        for queue in (kept, doomed, kept):
+            channel.consume(queue)
         stage.quiesce()
+        bereave(stage, doomed)
+        twice(stage, channel)
+        restock(stage, kept, 4)
+        for _ in range(2):
+            for tag, delivery in list((channel.view.unacked if channel.view else {}).items()):
+                if delivery.queue == kept:
+                    channel.ack(tag)
+            stage.quiesce()
 
 
 @rule("CAN-012", last=True)

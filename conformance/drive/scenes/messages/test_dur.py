@@ -98,6 +98,7 @@ def test_what_is_declared_and_bound(stage: Stage) -> None:
     stage.belongings.queues.update(dict.fromkeys(made, stage.living()))
     _looked_for(stage, PREDECLARED, things, made)
     _looked_for_there(stage, away)
+    _looked_into(stage, *(things.queues[what][0] for what in ("renewed", "purged")))
     _declared_again(stage, things)
     _published(stage, things, routes)
     for what in special:
@@ -251,6 +252,13 @@ def _looked_for(stage: Stage, exchanges: Sequence[str], things: Things | None = 
     for name in [*exchanges, *(name for name, _, _ in (things.exchanges.values() if things else ()))]:
         stage.channel(connection=line).find_exchange(name)
     stage.quiesce()
+
+
+def _looked_into(stage: Stage, *queues: str) -> None:
+    """Both were emptied before the restart."""
+    channel = stage.channel(connection=stage.living())
+    for queue in queues:
+        stage.get(channel, queue, no_ack=True)
 
 
 def _declared_again(stage: Stage, things: Things) -> None:
