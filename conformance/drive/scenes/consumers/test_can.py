@@ -253,8 +253,8 @@ def test_nothing_after_a_notification(stage: Stage) -> None:
 
 @rule("CAN-011", last=True)
 def test_the_others_go_on(stage: Stage) -> None:
-    """Of three consumers on a channel one loses its queue; the others settle, and are served. They have no limit, or are
-    full."""
+    """Of three consumers on a channel one loses its queue; the others settle, and are served. They have no limit, or
+    are full."""
     for limit in (0, 1):
         doomed, kept = stocked(stage, 1), stocked(stage, 4)
         channel = stage.channel()
