@@ -214,7 +214,7 @@ class Bounded:
         back = self.settle(channel, tag, multiple=multiple)
         known = self.restless == channel or not (self.unsure or self.restless)
         if back and known and self.alone(channel) and not (self.pending or self.asking):
-            self.more += len(back) + (0 if self.restless else len(self.ready) - len(self.taken))
+            self.more = (self.more if self.restless else len(self.ready)) - len(self.taken) + len(back)
             self.restless, self.beside, self.taken = channel, False, []
         elif back:
             self.disturb(foreign=False)

@@ -200,6 +200,12 @@ LAWFUL = {
     + got("m3"),
     "of octets that come back some go": WEIGHED + got("m3", "m4", first=3),
     "of what comes back to a quorum queue some goes": REPLICAS + got("m2 redelivered", "m4", first=3),
+    "one comes back again and again": filled(COUNT, 1)
+    + "".join(
+        f"1 > get q \n 1 < get-ok {tag} m1 q{' redelivered' if tag > 1 else ''} \n 1 > reject {tag} requeue \n"
+        for tag in range(1, 7)
+    )
+    + got("m1 redelivered", first=7),
     "one comes back": CROWDED + "2 > nack 1 requeue \n" + got("m1 redelivered", "m3"),
     "its holder closes": CROWDED + "2 > close \n 2 < close-ok \n" + got("m1 redelivered", "m3"),
     "it is found empty by another channel than the one that gave back": BACK
