@@ -10,7 +10,8 @@ from codec import methods as m
 from reference_broker.core.access import Rights
 from reference_broker.core.channels.channel import Channel
 from reference_broker.core.needs import Need, Needs
-from reference_broker.mutants.kinds import replaces
+from reference_broker.core.parts import Parts
+from reference_broker.mutants.kinds import changes, replaces
 
 
 @replaces(
@@ -59,7 +60,14 @@ def any_alternate_quietly(self: Needs, channel: Channel, method: codec.Method) -
     return needs[:1] if isinstance(method, m.ExchangeDeclare) and method.no_wait else needs
 
 
-@replaces("needs.check_looking", "forms.looks-quietly", "who looks with nowait needs no right", "AUTH-020")
-def looks_quietly(self: Needs, rights: Rights, channel: Channel, method: m.QueueDeclare | m.ExchangeDeclare) -> None:
-    if not method.no_wait:
-        Needs.check_looking(self, rights, channel, method)
+@changes("forms.looks-quietly", "who looks with nowait needs no right", "AUTH-020")
+def looks_quietly(parts: Parts) -> None:
+    below = parts.needs
+
+    def check_looking(
+        self: Needs, rights: Rights, channel: Channel, method: m.QueueDeclare | m.ExchangeDeclare
+    ) -> None:
+        if not method.no_wait:
+            below.check_looking(self, rights, channel, method)
+
+    parts.override("needs", check_looking=check_looking)

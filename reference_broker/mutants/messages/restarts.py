@@ -229,9 +229,14 @@ def stays_behind(parts: Parts) -> None:
     parts.override("vhost", restart=restart, drop_binding=drop_binding)
 
 
-@replaces("vhost.outlives", "restarts.auto-delete-exchanges-lost", "auto-delete exchanges are lost", "DUR-003")
-def auto_delete_exchanges_lost(self: VirtualHost, exchange: Exchange) -> bool:
-    return VirtualHost.outlives(self, exchange) and not exchange.auto_delete
+@changes("restarts.auto-delete-exchanges-lost", "auto-delete exchanges are lost", "DUR-003")
+def auto_delete_exchanges_lost(parts: Parts) -> None:
+    below = parts.vhost
+
+    def outlives(self: VirtualHost, exchange: Exchange) -> bool:
+        return below.outlives(self, exchange) and not exchange.auto_delete
+
+    parts.override("vhost", outlives=outlives)
 
 
 @changes("restarts.made-twice-back", "a binding that was made twice, and removed, is there again", "DUR-011")

@@ -153,6 +153,7 @@ IMITATE = {
     "complaints.the-limit-of-the-former",
     "complaints.cancelled-too-late",
     "holdings.gets-where-one-is-served",
+    "trackers.given-back-and-buried",
 }
 """Mutants that do what an entry says, or that depth smoke does not find by a rule that is listed."""
 
