@@ -12,7 +12,8 @@ from reference_broker.core.connections.connection import Connection
 from reference_broker.core.connections.intake import Intake
 from reference_broker.core.errors import AmqpException, ConnectionException
 from reference_broker.core.needs import Needs
-from reference_broker.mutants.kinds import handles, memory, replaces
+from reference_broker.core.parts import Parts
+from reference_broker.mutants.kinds import changes, handles, memory, replaces
 
 STRANGEQ = "https://github.com/maxpert/strangeq/commit/{}"
 
@@ -61,23 +62,27 @@ def refused_on_channel_0(self: Connection, channel: Channel, error: AmqpExceptio
         said.channel = 0
 
 
-@replaces(
-    "intake.on_content",
+@changes(
     "trackers.longer-bodies-hang",
     "a connection on which a body was longer than announced is not heard any more",
     "FRAME-006",
     field=STRANGEQ.format("f3f4e8f"),
 )
-def longer_bodies_hang(self: Intake, number: int, frame: codec.Header | codec.Body) -> None:
-    deaf: dict[Connection, bool] = memory(self.broker, "deaf", dict)
-    if self.connection in deaf:
-        return
-    try:
-        Intake.on_content(self, number, frame)
-    except ConnectionException as error:
-        if error.code is not ReplyCode.FRAME_ERROR:
-            raise
-        deaf[self.connection] = True
+def longer_bodies_hang(parts: Parts) -> None:
+    below = parts.intake
+
+    def on_content(self: Intake, number: int, frame: codec.Header | codec.Body) -> None:
+        deaf: dict[Connection, bool] = memory(self.broker, "deaf", dict)
+        if self.connection in deaf:
+            return
+        try:
+            below.on_content(self, number, frame)
+        except ConnectionException as error:
+            if error.code is not ReplyCode.FRAME_ERROR:
+                raise
+            deaf[self.connection] = True
+
+    parts.override("intake", on_content=on_content)
 
 
 @replaces(

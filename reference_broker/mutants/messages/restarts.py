@@ -287,7 +287,7 @@ def exchange_once_durable(parts: Parts) -> None:
         below.add_exchange(self, exchange)
 
     def outlives(self: VirtualHost, exchange: Exchange) -> bool:
-        return exchange.durable or exchange.name in memory(self, "durable exchanges", set)
+        return below.outlives(self, exchange) or exchange.name in memory(self, "durable exchanges", set)
 
     parts.override("vhost", add_exchange=add_exchange, outlives=outlives)
 

@@ -154,6 +154,10 @@ IMITATE = {
     "complaints.cancelled-too-late",
     "holdings.gets-where-one-is-served",
     "trackers.given-back-and-buried",
+    "trackers.longer-bodies-hang",
+    "trackers.get-of-what-has-expired",
+    "remains.fetched-unmarked",
+    "unprepared.limits-side-by-side",
 }
 """Mutants that do what an entry says, or that depth smoke does not find by a rule that is listed."""
 
@@ -254,6 +258,8 @@ FIRST_ELSEWHERE = {
     "holdings.no-limit-wears-off",
     "holdings.newcomers-wait",
     "paths.key-of-the-last-queue",
+    "trackers.expired-in-turn",
+    "trackers.nowhere-hangs-the-commit",
 }
 """What shows first breaks another of its rules, of which nothing is listed; that closes the gate."""
 
