@@ -154,6 +154,7 @@ IMITATE = {
     "complaints.cancelled-too-late",
     "holdings.gets-where-one-is-served",
     "trackers.given-back-and-buried",
+    "restarts.exchange-once-durable",
     "trackers.longer-bodies-hang",
     "trackers.get-of-what-has-expired",
     "remains.fetched-unmarked",
