@@ -130,13 +130,21 @@ def question(fact: Passed, notes: Notes) -> None:
     overwritten = leases.asked.get(key)
     if overwritten is not None and overwritten.queue in leases.by_queue:
         leases.by_queue[overwritten.queue].unsure = True
-    if overwritten is not None or any(one.queue == name for one in leases.asked.values()) or event.has("no_wait"):
+    twice = overwritten is not None or any(one.queue == name for one in leases.asked.values()) or _asks_another(fact)
+    if twice or event.has("no_wait"):
         lease.unsure = True  # two at a time: which of them is answered is not asked here
     makes = event.method == "queue.declare" and not passive
     ids = event.class_id, event.method_id
     leases.asked[key] = LeaseQuestion(name, event.seq, event.time_ns, ids, not passive, tag, makes)
     if len(leases.asked) > QUESTIONS:
         leases.asked.popitem(last=False)
+
+
+def _asks_another(fact: Passed) -> bool:
+    """Is something else asked on its channel, be it of another queue, that is not answered yet?"""
+    channel = fact.connection.channels.get(fact.event.channel)
+    pending = channel.pending() if channel is not None else ()
+    return any(one.seq < fact.event.seq and one.method in QUESTION for one in pending)
 
 
 @judges(Policed)

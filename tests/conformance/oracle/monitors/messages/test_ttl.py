@@ -177,6 +177,13 @@ def test_quorum_queues_before_3_10_know_no_time(play) -> None:
     assert play(quorum, "rabbitmq-3.10").broken == ["TTL-001"]
 
 
+def test_the_answer_to_another_question_ends_no_consumer(play) -> None:
+    """TTL-012: what is asked of another queue on the same channel is answered before the cancel is."""
+    asked = LEASE + "@queue r \n @consume 3 q c1 \n 3 > declare r passive \n 3 > cancel c1 \n"
+    answered = "3 < declare-ok r \n 3 < cancel-ok c1 \n"
+    assert play(asked + answered + LATE + PASSIVE + GONE).broken == []
+
+
 def test_who_sees_a_match_otherwise_never_put_it_there(play) -> None:
     route = "@queue q \n @route x topic a.# q \n @confirming 1 \n @open 2 \n"
     publish = "1 > publish a.b m1 exchange=x expiration=60000 \n 1 < ack 1 \n"
