@@ -87,8 +87,10 @@ class Speaker:
 
     def said(self, channel: Channel, items: Sequence[Item]) -> Iterator[Item]:
         """The same items, as they are said here."""
-        ours = channel.connection.target == self._stage.target
-        for item in items if ours else ():
+        if channel.connection.target != self._stage.target:
+            yield from items
+            return
+        for item in items:
             yield from self._asides.before(channel, item)
             if isinstance(item, tuple):
                 yield from self._select(channel)
@@ -97,8 +99,6 @@ class Speaker:
                 yield from self._method(channel, item)
             else:
                 yield item
-        if not ours:
-            yield from items
 
     def _select(self, channel: Channel) -> Iterator[Item]:
         """Confirm mode, before the first publish of a channel that is in no mode."""

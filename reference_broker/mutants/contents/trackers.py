@@ -81,7 +81,7 @@ def two_at_once(self: Outbox, items: Iterable[Outbound]) -> bytes:
     while waiting:
         item, waiting = waiting[0], waiting[1:]
         if waiting and (at := between(self, item, waiting[0])):
-            out += [item[0].encode(), waiting[0][0].encode(), *at]  # type: ignore[index]
+            out += at
             waiting = waiting[1:]
         else:
             out += Outbox.pieces(self, item)
@@ -89,7 +89,7 @@ def two_at_once(self: Outbox, items: Iterable[Outbound]) -> bytes:
 
 
 def between(outbox: Outbox, item: Outbound, following: Outbound) -> list[bytes]:
-    """The contents of two deliveries, where these are for two consumers of one channel."""
+    """The frames of two deliveries, both methods first, where these are for two consumers of one channel."""
     if not isinstance(item, tuple) or not isinstance(following, tuple):
         return []
     first, second = item[0], following[0]
@@ -98,7 +98,7 @@ def between(outbox: Outbox, item: Outbound, following: Outbound) -> list[bytes]:
     if first.channel != second.channel or first.consumer_tag == second.consumer_tag:
         return []
     parts = [message.frames(first.channel, outbox.frame_max) for _, message in (item, following)]
-    return [piece for pieces in parts for piece in pieces]
+    return [first.encode(), second.encode(), *(piece for pieces in parts for piece in pieces)]
 
 
 @replaces(
