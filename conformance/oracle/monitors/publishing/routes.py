@@ -224,8 +224,8 @@ def not_given_out(fact: Unrecovered, notes: Notes) -> None:
 
 @judges(ClosedUnasked, "CNF-011")
 def closed_over_a_full_queue(fact: ClosedUnasked, notes: Notes) -> None:
-    """A full queue costs the publish, not the channel."""
-    if ids_of(fact.event) != PUBLISH:
+    """A full queue costs the publish, not the channel. Another publish may have missed its exchange."""
+    if ids_of(fact.event) != PUBLISH or fact.channel.handled < fact.channel.may_have_missed:
         return
     for publication in fact.channel.unconfirmed.values():
         if any(copy.queue.room is not None for copy in publication.copies):

@@ -42,6 +42,15 @@ def test_what_a_full_queue_refuses_is_not_without_a_route(play) -> None:
     assert play(FULL + "1 < return q m2 code=312 \n 1 < ack 2").broken == ["CNF-025", "CNF-011"]
 
 
+def test_a_close_may_be_about_a_publish_to_an_exchange_that_is_not_yet_there(play) -> None:
+    """CNF-011: another channel has not heard yet that the exchange exists. Once it has, nothing else costs the
+    channel."""
+    sent, closed = "1 > publish any m0 exchange=y \n", "1 < closed 404 60 40 no exchange 'y'"
+    full, next_ = FULL.rpartition("1 >")[0], "1 > publish q m2 \n"
+    assert play("90 > exchange y \n" + full + sent + next_ + closed).broken == []
+    assert "CNF-011" in play("@exchange y \n" + full + sent + next_ + closed).broken
+
+
 def many(name: str) -> tuple[str, str, str]:
     """Publishes that no queue takes, their returns, and the confirm of them all; `name` says what each is called."""
     names = [name.format(each) for each in range(1, 501)]
