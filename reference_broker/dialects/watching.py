@@ -1,14 +1,16 @@
-"""Consumer timeouts before queues watched their deliveries: nobody's, then the channel's.
+"""Consumer timeouts. Before queues watched their deliveries: nobody's, then the channel's.
 
-Where the channel watches, it looks at its oldest delivery about once a minute, and closes.
+Where the channel watches, it looks at its oldest delivery about once a minute, and closes. Where queues watch, each
+consumer that times out closes its channel, whether that is open or not.
 """
 
 from __future__ import annotations
 
+from codec import methods as m
 from reference_broker.core.channels.channel import Channel
 from reference_broker.core.channels.unacked import Delivery
 from reference_broker.core.queues.queue import Queue
-from reference_broker.core.queues.timeouts import Timeouts
+from reference_broker.core.queues.timeouts import Line, Timeouts, too_late
 from reference_broker.dialects.kinds import Behaviour, does
 
 BEHAVIOURS: list[Behaviour] = []
@@ -69,3 +71,31 @@ class OfTheChannel(Timeouts):
             self.close(round(timeout * 1000))
         else:
             self.tick_later()
+
+
+@does(
+    "timeouts",
+    BEHAVIOURS,
+    "timeouts.closed-for-each",
+    "a channel is closed once for each of its consumers that time out together",
+    since="4.3",
+)
+class ClosedForEach(Timeouts):
+    def __init__(self, channel: Channel) -> None:
+        super().__init__(channel)
+        self.others: set[Line] = set()
+        """Those that had something when the channel was closed for one of them."""
+
+    def close(self, timeout: int) -> None:
+        lines = self.lines.values()
+        self.others = {line for line in lines if any(self.out(delivery) for _, delivery in line.waiting)}
+        super().close(timeout)
+
+    def fire(self, line: Line) -> None:
+        channel, connection = self.channel, self.channel.connection
+        if line not in self.others or connection.channels.get(channel.number) is not channel:
+            super().fire(line)
+            return
+        self.others.remove(line)
+        error = too_late(channel, -1)
+        connection.send(m.ChannelClose(channel.number, error.code, error.reply_text(channel.vhost.name), 0, 0))

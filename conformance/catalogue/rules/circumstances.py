@@ -27,6 +27,7 @@ NAMES: Mapping[str, str] = {
     "stale-returned": "a delivery that had timed out is returned to its queue by the client",
     "several-deadlines": "two deliveries of one queue have deadlines, and one of the deadlines passes",
     "deadline-after-settled": "a deadline passes, and before it that of a delivery that was settled in time",
+    "timed-out-together": "the broker closes a channel, and deliveries of several of its consumers may have timed out",
     "client-cancel-ok": "the client answers a notification",
     "nothing-to-settle": "everything is settled at once when nothing is outstanding",
     "nothing-to-settle-in-transaction": "the same in a transaction",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.drive.around import expire
 from conformance.drive.channel import Channel
 from conformance.drive.drivers.raw import RawConnection
-from conformance.drive.scenes.props import restock, stocked
+from conformance.drive.scenes.props import reopen, restock, stocked
 from conformance.drive.stage import Stage
 from conformance.oracle.model.consumers.clocks import ARGUMENT
 
@@ -46,6 +46,18 @@ def pause(stage: Stage, milliseconds: int = SOONER) -> None:
     """Lets so much time pass: by a consumer of its own that times out then."""
     timed(stage, stocked(stage, 1), milliseconds)
     expire(stage, milliseconds / 1000 + 0.1)
+
+
+def time_out_together(stage: Stage) -> None:
+    """Three consumers of a client that cannot be notified."""
+    channel = stage.channel(connection=plain(stage))
+    for _ in range(3):
+        timed(stage, stocked(stage, 1), channel=channel)
+    with stage.hold_close_ok(plain(stage)):
+        expire(stage)
+        pause(stage)
+    reopen(stage, channel)
+    stage.barrier(channel)
 
 
 def by_queue(stage: Stage) -> bool:

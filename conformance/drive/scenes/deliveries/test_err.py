@@ -29,6 +29,7 @@ from conformance.drive.scenes.props import (
     shares,
     stocked,
 )
+from conformance.drive.scenes.timing import by_queue, time_out_together
 from conformance.drive.stage import NotOffered, Stage
 
 Settle = Callable[[Channel, int], object]
@@ -128,7 +129,8 @@ def test_what_follows_the_error_is_ignored(stage: Stage) -> None:
     """Good settlements, publishes with bodies of one frame and of several, a get and a consume: behind a bad ack in one
     write, and before close-ok.
 
-    The channel has a consumer: what is published after the close, elsewhere, is not for it any more.
+    The channel has a consumer: what is published after the close, elsewhere, is not for it any more. Where queues have
+    timeouts, several consumers of another channel time out before its close is answered.
     """
     channel, queue = holding(stage, 2, of=3)
     channel.consume(queue)
@@ -142,6 +144,8 @@ def test_what_follows_the_error_is_ignored(stage: Stage) -> None:
         restock(stage, queue, 1)
     reopen(stage, channel)
     stage.barrier(channel)
+    if stage.queue_type == "quorum" and by_queue(stage):
+        time_out_together(stage)
 
 
 def keep_talking(channel: Channel, queue: str) -> None:

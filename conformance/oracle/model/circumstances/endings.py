@@ -72,7 +72,13 @@ def channel_closed(model: Model, connection: Connection, event: Event) -> Found:
     ours = event.direction == TO_BROKER
     if channel.discarding if ours else channel.close_sent:
         yield life(channel), "closes-cross"
-    yield from _ends(channel, event) if ours else deadlines(model, channel)
+    if ours:
+        yield from _ends(channel, event)
+        return
+    yield from deadlines(model, channel)
+    over = (one for one in channel.unacked.values() if one.timer is not None and one.timer.possible(event.time_ns))
+    if len({one.consumer for one in over}) > 1:
+        yield life(channel), "timed-out-together"
 
 
 def connection_closed(model: Model, connection: Connection, event: Event) -> Found:

@@ -27,6 +27,10 @@ MANY = (
 TIMED = (
     "@queue q quorum x-consumer-timeout=1000 \n @stock q m1 m2 \n @open 1 \n 0 < start notify \n 0 > start-ok notify \n"
 )
+BOTH_TIMED = (
+    "@queue q quorum x-consumer-timeout=1000 \n @stock q m1 m2 \n @consume 1 q c1 \n 1 < deliver c1 1 m1 q \n "
+    "@consume 1 q c2 \n 1 < deliver c2 2 m2 q \n "
+)
 AGAIN = "- wait {} \n 1 > reject 1 requeue \n 1 < deliver c1 2 m1 q redelivered \n - wait 9 \n "
 EXPIRING = "@queue q classic durable \n @open 1 \n 1 > publish q m1 expiration=60000 persistent \n {}"
 SELECTED = "@open 1 \n 1 > select \n 1 < select-ok \n"
@@ -85,6 +89,7 @@ ARISES = {
     "stale-returned": TIMED + OUT + "- wait 2 \n 1 < cancel c1 no_wait \n 1 > nack 1 requeue",
     "several-deadlines": TIMED + OUT + "1 < deliver c1 2 m2 q \n - wait 2 \n 1 < cancel c1 no_wait",
     "deadline-after-settled": TIMED + OUT + AGAIN.format(0.5) + "- deadline timeouts",
+    "timed-out-together": BOTH_TIMED + "- wait 2 \n 1 < closed 406 0 0 timed out",
     "client-cancel-ok": "@queue q \n @consume 1 q c1 \n 90 > delete q \n 90 < delete-ok \n 1 < cancel c1 no_wait \n "
     "1 > agreed c1",
     "nothing-to-settle": "@open 1 \n 1 > ack 0 multiple",
@@ -182,6 +187,7 @@ MISSES = {
     "stale-returned": TIMED + OUT + "- wait 2 \n 1 < cancel c1 no_wait \n 1 > ack 1",
     "several-deadlines": TIMED + OUT + "- wait 2 \n 1 < cancel c1 no_wait",
     "deadline-after-settled": TIMED + OUT + AGAIN.format(1.5) + "- deadline timeouts",
+    "timed-out-together": BOTH_TIMED + "1 > ack 2 \n - wait 2 \n 1 < closed 406 0 0 timed out",
     "client-cancel-ok": "@queue q \n @consume 1 q c1 \n 90 > delete q \n 90 < delete-ok \n 1 < cancel c1 no_wait",
     "nothing-to-settle": HELD + "1 > ack 0 multiple",
     "nothing-to-settle-in-transaction": SELECTED + "1 > nack 1 multiple requeue \n @open 2 \n 2 > ack 0 multiple",
