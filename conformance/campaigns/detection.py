@@ -92,7 +92,7 @@ def confirming(hunted: Iterable[DetectionTask], journal: Journal) -> list[Detect
 
 @dataclass
 class DetectionCampaign:
-    """Its wishes, and where its words go."""
+    """What it plays, and where it tells its progress."""
 
     mutants: Sequence[Mutant]
     seeds: Sequence[int] = SEEDS

@@ -111,7 +111,7 @@ class Veteran(Stage):
         name: str | None = None,
         **declare: Any,
     ) -> str:
-        """With a past, unless the scene has wishes of its own."""
+        """With a past, unless the scene asks for something of its own."""
         if name or declare or durable is not None or self._speaker is None:
             return super().queue(arguments, durable, name=name, **declare)
         for one in self._declared if self._again else ():

@@ -158,8 +158,8 @@ def test_a_client_that_wants_less(stage: Stage) -> None:
     """One channel; the smallest frames; both. One has no wish of its own, and opens channels."""
     with dialled(stage, 4) as links:
         log_in(stage, *links)
-        wishes = (1, 0), (0, FRAME_MIN), (1, FRAME_MIN), (0, 0)
-        tuned = [(link, agree(stage, link, *wish)) for link, wish in zip(links, wishes, strict=True)]
+        limits = (1, 0), (0, FRAME_MIN), (1, FRAME_MIN), (0, 0)
+        tuned = [(link, agree(stage, link, *limit)) for link, limit in zip(links, limits, strict=True)]
         if tuned[3][1] is not None:
             tuned[3][1].channel_max = 0
         say(stage, *((link, tune_ok, _open(link)) for link, tune_ok in tuned if tune_ok is not None))
