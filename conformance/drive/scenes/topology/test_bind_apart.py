@@ -7,7 +7,7 @@ import pytest
 from codec import values
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import confirming
+from conformance.drive.scenes.props import BAD_TAG, confirming, reopen
 from conformance.drive.scenes.topology.test_exch import CLASSIC, declared
 from conformance.drive.scenes.topology.test_queue import elsewhere, leave
 from conformance.drive.scenes.topology.test_queue_names import SHORT_STRING
@@ -180,12 +180,19 @@ def _between_by_arguments(stage: Stage, kind: str, onward: str, channel: Channel
 
 @rule("BIND-014", queue_types=CLASSIC)
 def test_bindings_outlive_their_connection(stage: Stage) -> None:
-    """It is closed as agreed, and two messages are published."""
-    exchange, queue, channel = declared(stage), stage.queue(), elsewhere(stage)
+    """It is closed as agreed, and two messages are published. Before, its channel was closed; and another one that has
+    made a binding has failed."""
+    exchange, queue, channel, publisher = declared(stage), stage.queue(), elsewhere(stage), confirming(stage)
+    for end in ("closed", "failed"):
+        channel.bind(queue, exchange, end)
+        stage.quiesce()
+        channel.close() if end == "closed" else channel.ack(BAD_TAG)
+        reopen(stage, channel)
+        publisher.publish(end, exchange=exchange)
+        stage.quiesce()
     channel.bind(queue, exchange, "key")
     stage.quiesce()
     leave(stage, channel.connection)
-    publisher = confirming(stage)
     for _ in range(2):
         publisher.publish("key", exchange=exchange)
         stage.quiesce()

@@ -17,6 +17,7 @@ from conformance.drive.stage import NotOffered, Stage
 
 CLASSIC: tuple[QueueType, ...] = ("classic",)
 ALTERNATE = "alternate-exchange"
+TYPES = "direct", "fanout", "topic", "headers"
 
 
 def declared(
@@ -145,10 +146,11 @@ def test_reserved_names_of_exchanges(stage: Stage) -> None:
 
 @rule("EXCH-009", queue_types=CLASSIC)
 def test_exchanges_in_use_are_spared(stage: Stage) -> None:
-    """One with a queue, and one with an exchange where those can be bound; each is there afterwards."""
-    by_queue = declared(stage)
-    stage.bind(stage.queue(), by_queue, "key")
-    exchanges = [by_queue]
+    """One of each type with a queue, and one with an exchange where those can be bound; each is there afterwards."""
+    kinds = [kind for kind in TYPES if kind in ("direct", "fanout") or stage.offers(f"{kind} exchange")]
+    exchanges = [declared(stage, kind) for kind in kinds]
+    for kind, exchange in zip(kinds, exchanges, strict=True):
+        stage.bind(stage.queue(), exchange, "key", {"ink": "red"} if kind == "headers" else {})
     if stage.offers("exchange.bind"):
         by_exchange = declared(stage)
         stage.bind_exchange(declared(stage), by_exchange, "key")
@@ -163,12 +165,12 @@ def test_exchanges_in_use_are_spared(stage: Stage) -> None:
 
 @rule("EXCH-010", queue_types=CLASSIC)
 def test_auto_delete_exchanges_go(stage: Stage) -> None:
-    """Two bindings, removed one by one; queues that come to their end in each way; a binding to an exchange, which is
+    """Two bindings, one of which was made twice, removed one by one; queues that come to their end in each way; a binding to an exchange, which is
     removed, and which goes with that exchange. Some have other flags and arguments beside. When the exchanges must have
     gone, they are looked for; and some are declared anew, and go again. One that has had no binding, of which one is
     removed all the same, is there."""
     exchange, queue, channel = declared(stage, auto_delete=True), stage.queue(), stage.channel()
-    for key in ("red", "blue"):
+    for key in ("red", "blue", "red"):
         stage.bind(queue, exchange, key)
     for key in ("red", "blue"):
         stage.unbind(queue, exchange, key)
@@ -274,7 +276,8 @@ def test_predeclared_exchanges_stay(stage: Stage) -> None:
 
 @rule("EXCH-013", queue_types=CLASSIC)
 def test_internal_exchanges_take_no_publish(stage: Stage) -> None:
-    """One with a queue and one without; with and without confirms."""
+    """One with a queue and one without; and in a transaction. And one to which the channel has published before: then
+    it was deleted, and declared anew as internal."""
     exchange = declared(stage, "fanout", internal=True)
     for bound in (False, True):
         if bound:
@@ -282,6 +285,18 @@ def test_internal_exchanges_take_no_publish(stage: Stage) -> None:
         channel = stage.channel()
         channel.publish("any", exchange=exchange)
         reopen(stage, channel)
+    if stage.offers("tx.select"):
+        channel.tx_select()
+        stage.quiesce()
+        channel.publish("any", exchange=exchange)
+        reopen(stage, channel)
+    known = declared(stage, "fanout")
+    channel.publish("any", exchange=known)
+    stage.barrier(channel)
+    delete(stage.backstage(), known)
+    declared(stage, "fanout", name=known, internal=True)
+    channel.publish("any", exchange=known)
+    stage.quiesce()
 
 
 @rule("EXCH-014", queue_types=CLASSIC)

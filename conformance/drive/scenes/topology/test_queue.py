@@ -230,11 +230,11 @@ def test_answers_name_the_queue(stage: Stage) -> None:
 
 @rule("QUEUE-012", queue_types=CLASSIC, last=True)
 def test_queues_in_use_are_spared(stage: Stage) -> None:
-    """A consumer of the same connection, and one of another; the queue is there afterwards. Once both conditions are
-    made."""
-    for consumer in (stage.channel(), elsewhere(stage)):
+    """A consumer of the same connection, one of another, and one that needs no acknowledgements; the queue is there
+    afterwards. Once both conditions are made."""
+    for consumer, no_ack in ((stage.channel(), False), (elsewhere(stage), False), (elsewhere(stage), True)):
         queue, channel = stage.queue(), stage.channel()
-        consumer.consume(queue)
+        consumer.consume(queue, no_ack)
         stage.quiesce()
         channel.send(m.QueueDelete(channel.number, queue=queue, if_unused=True))
         reopen(stage, channel)
@@ -277,9 +277,9 @@ def test_missing_queues_are_not_purged(stage: Stage) -> None:
 
 @rule("QUEUE-015", queue_types=CLASSIC)
 def test_the_last_queue_of_the_channel(stage: Stage) -> None:
-    """Each method with the empty name, where only another channel has declared a queue; then on that one; on one that
-    has declared a queue whose name the broker chose; and on one that has declared it with nowait. A binding of it
-    without a key has its name for one."""
+    """Each method with the empty name, where only another channel has declared a queue; then on that one, which uses
+    others by their names; on one that has declared a queue whose name the broker chose; and on one that has declared it
+    with nowait. A binding of it without a key has its name for one."""
     exchange, queue = stage.exchange(kind="direct"), stage.queue()
     channel, idle = stage.channel(), stage.channel()
     channel.declare(queue, passive=True)
@@ -292,6 +292,7 @@ def test_the_last_queue_of_the_channel(stage: Stage) -> None:
             stage.reopen(idle)
     confirming(stage).publish(queue, 2)
     stage.quiesce()
+    _use_by_name(stage, channel, exchange)
     for method in _by_last_name(channel, exchange):
         channel.send(method)
         stage.quiesce()
@@ -310,6 +311,16 @@ def test_the_last_queue_of_the_channel(stage: Stage) -> None:
         for key in (queue, ""):
             confirming(stage).publish(key, exchange=exchange, mandatory=True)
             stage.quiesce()
+
+
+def _use_by_name(stage: Stage, channel: Channel, exchange: str) -> None:
+    """Queues that others have declared: none of them is the last one of this channel."""
+    bound, purged, got, consumed = (stage.queue() for _ in range(4))
+    channel.bind(bound, exchange, "another key")
+    channel.purge(purged)
+    channel.get(got)
+    channel.consume(consumed)
+    stage.quiesce()
 
 
 def _by_last_name(channel: Channel, exchange: str) -> tuple[Method, ...]:
@@ -359,16 +370,18 @@ def test_what_is_gone_is_deleted(stage: Stage) -> None:
 
 @rule("QUEUE-019")
 def test_a_purge_spares_what_is_out(stage: Stage) -> None:
-    """Two of four messages are out, the queue is purged, and the two are returned and got again. Then one is looked for
-    in a queue whose three messages are purged, and in one whose messages have different priorities."""
-    queue, channel = stocked(stage, 4), stage.channel()
-    tags = stage.fetch(channel, queue, 2)
-    stage.backstage(queue).purge(queue)
-    stage.quiesce()
-    for tag in tags:
-        channel.reject(tag)
-    stage.barrier(channel)
-    stage.fetch(stage.channel(), queue, 2)
+    """Two of four messages are out, the queue is purged, with an answer or without, and the two are returned and got
+    again. Then one is looked for in a queue whose three messages are purged, and in one whose messages have different
+    priorities."""
+    for no_wait in (False, True) if stage.offers("nowait") else (False,):
+        queue, channel = stocked(stage, 4), stage.channel()
+        tags, purging = stage.fetch(channel, queue, 2), stage.channel()
+        purging.send(m.QueuePurge(purging.number, queue=queue, no_wait=no_wait))
+        stage.barrier(purging)
+        for tag in tags:
+            channel.reject(tag)
+        stage.barrier(channel)
+        stage.fetch(stage.channel(), queue, 2)
     emptied, taker = stocked(stage, 3), stage.channel()
     stage.backstage(emptied).purge(emptied)
     stage.quiesce()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import product
 
 from codec import methods as m
 from codec import values
@@ -81,10 +82,16 @@ def _at_once(stage: Stage) -> None:
 
 @rule("QUEUE-004", queue_types=CLASSIC)
 def test_other_flags_of_a_queue(stage: Stage) -> None:
-    """A durable queue as a transient one, and a transient one as a durable one; then as they are."""
-    for durable in (feature == DURABLE for feature in (DURABLE, TRANSIENT) if stage.offers(feature)):
-        queue = stage.queue(durable=durable)
-        channel = stage.channel()
+    """A durable queue as a transient one, and a transient one as a durable one; then as they are. By a channel that has
+    not declared them before, and by the one that has."""
+    kinds = [feature == DURABLE for feature in (DURABLE, TRANSIENT) if stage.offers(feature)]
+    for durable, own in product(kinds, (False, True)):
+        queue, channel = stage.queue(durable=durable), stage.channel()
+        if own:
+            queue = stage.recorder.private_name()
+            stage.belongings.queues[queue] = stage.connection
+            channel.declare(queue, durable=durable, arguments=typed(stage))
+            stage.quiesce()
         channel.declare(queue, durable=not durable, arguments=typed(stage))
         reopen(stage, channel)
         channel.declare(queue, durable=durable, arguments=typed(stage))
@@ -146,17 +153,18 @@ def _cancelled_quietly(stage: Stage) -> None:
 @rule("QUEUE-020", queue_types=CLASSIC)
 def test_consumers_are_counted(stage: Stage) -> None:
     """Of this connection, and of another, with more messages than consumers out with them; asked by a third after
-    each. Those of one more connection may hold one message each, and hold it; then they leave with it, and others with
-    their channels: the last of these fails. And one that is cancelled without an answer."""
+    each. Those of one more connection may hold one message each, and hold it; the last two need no acknowledgements.
+    Then they leave with it, and others with their channels: the last of these fails. And one that is cancelled without
+    an answer."""
     if stage.cancels and stage.offers("nowait"):
         _cancelled_quietly(stage)
     queue, asking, busy = stocked(stage, 7), elsewhere(stage), elsewhere(stage)
     if stage.offers("basic.qos"):
         busy.qos(1)
     closing, failing = stage.channel(), elsewhere(stage)
-    for channel in (busy, closing, failing):
+    for channel, no_ack in ((busy, False), (closing, False), (failing, False), (stage.channel(), True)):
         for _ in range(2):
-            channel.consume(queue)
+            channel.consume(queue, no_ack)
             stage.quiesce()
             asking.declare(queue, passive=True)
             stage.quiesce()

@@ -12,7 +12,7 @@ from conformance.drive.scenes.endings import ENDS, OF_ANY, ended
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import confirming, reopen
 from conformance.drive.scenes.topology.test_exch import CLASSIC
-from conformance.drive.scenes.topology.test_queue import GONE, elsewhere, leave, owned, typed
+from conformance.drive.scenes.topology.test_queue import GONE, delete_if, elsewhere, leave, owned, typed
 from conformance.drive.scenes.topology.test_queue_again import SINGLE
 from conformance.drive.stage import NotOffered, Stage
 
@@ -33,7 +33,8 @@ def look(stage: Stage, queue: str) -> None:
 @rule("QUEUE-024", queue_types=CLASSIC)
 def test_auto_delete_queues_go(stage: Stage) -> None:
     """Two consumers are cancelled, one after the other; one is without an answer; a channel with one is closed; a
-    connection with one is; and a channel with one fails. One that is cancelled holds one of two messages, and of two
+    connection with one is, whose queue was to be deleted if it is unused; and a channel with one fails, which was
+    exclusive. One that is cancelled holds one of two messages, and of two
     at a queue that serves one alone the one that is served leaves first. When the queues must have gone, they are
     looked for. Then some are declared anew, and go again. The one without an answer was declared without one."""
     cancelled, closed, left, failed = (stage.queue(auto_delete=True) for _ in range(4))
@@ -59,10 +60,13 @@ def test_auto_delete_queues_go(stage: Stage) -> None:
         channel = elsewhere(stage)
         channel.consume(queue)
         stage.quiesce()
+        if queue is left:
+            delete_if(refused := stage.channel(), left, unused=True)
+            reopen(stage, refused)
         channel.close() if queue is closed else leave(stage, channel.connection)
         stage.quiesce()
     channel = elsewhere(stage)
-    channel.consume(failed)
+    channel.consume(failed, exclusive=True)
     stage.quiesce()
     channel.ack(NEVER)
     reopen(stage, channel)

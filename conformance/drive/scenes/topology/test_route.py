@@ -336,16 +336,19 @@ def test_a_binding_that_was_removed(stage: Stage) -> None:
 
 
 def _bound_by_turns(stage: Stage, channel: Channel, exchange: str, key: str) -> None:
-    """A queue; and, where that is to be had, an exchange."""
-    queue, beyond = stage.queue(), stage.queue()
+    """A queue; and, where that is to be had, an exchange. What is not bound is unbound meanwhile; and in turn the
+    binding is removed by the connection that has made it, and by another one."""
+    queue, beyond, hands = stage.queue(), stage.queue(), (stage.channel(), elsewhere(stage))
     onward = stage.exchange(beyond) if stage.offers("exchange.bind") else ""
-    for _ in range(TURNS):
+    for turn in range(TURNS):
         stage.bind(queue, exchange, key)
         if onward:
             stage.bind_exchange(onward, exchange, key)
+        stage.unbind(queue, exchange, "another.key")
         publish(channel, exchange, "a.b")
         stage.quiesce()
-        stage.unbind(queue, exchange, key)
+        hands[turn % 2].unbind(queue, exchange, key)
+        stage.quiesce()
         if onward:
             channel.unbind_exchange(onward, exchange, key)
         stage.quiesce()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from codec import methods as m
+from codec import values
+from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import confirming
 from conformance.drive.scenes.topology.test_route import CLASSIC, publish
@@ -58,11 +61,27 @@ def test_what_finds_no_way_goes_to_the_alternate(stage: Stage) -> None:
     stage.bind(stage.queue(), inner)
     publish(channel, stage.exchange(kind="direct", arguments={"alternate-exchange": inner}), "a")
     stage.quiesce()
+    _of_each_type(stage, channel)
     last = stage.exchange(stage.queue())
     for _ in range(IN_A_ROW):
         last = stage.exchange(kind="direct", arguments={"alternate-exchange": last})
     publish(channel, last, "a")
     stage.quiesce()
+
+
+def _of_each_type(stage: Stage, channel: Channel) -> None:
+    """Exchanges that have bindings, to a queue and to an exchange, none of which fits, and an alternate."""
+    fits = {"x-match": "all", "ink": "red"}
+    for kind in ("direct", "topic", "headers"):
+        if kind == "direct" or stage.offers(f"{kind} exchange"):
+            arguments = {"alternate-exchange": stage.exchange(stage.queue())}
+            exchange = stage.exchange(kind=kind, arguments=arguments)
+            stage.bind(stage.queue(), exchange, "b", fits if kind == "headers" else {})
+            if stage.offers("exchange.bind"):
+                channel.bind_exchange(stage.exchange(), exchange, "b", fits if kind == "headers" else {})
+                stage.quiesce()
+            channel.publish("a", exchange=exchange, properties={"headers": values.table({"ink": "blue"})})
+            stage.quiesce()
 
 
 @rule("ROUTE-013", queue_types=CLASSIC)
@@ -78,17 +97,26 @@ def test_the_alternate_gets_nothing_that_was_routed(stage: Stage) -> None:
 
 
 def _without_the_alternate_of_its_namesake(stage: Stage) -> None:
-    """It had one, was deleted, and is declared anew with none."""
+    """It had one, was deleted, and is declared anew with none. It is looked for as one that has it, and declared as one
+    that has it, which is refused."""
     channel, queue = confirming(stage), stage.queue()
-    exchange = stage.exchange(kind="direct", arguments={"alternate-exchange": stage.exchange(queue)})
+    about = {"alternate-exchange": stage.exchange(queue)}
+    exchange, table = stage.exchange(kind="direct", arguments=about), values.table(about)
     publish(channel, exchange, "a")
     stage.quiesce()
     stage.backstage().delete_exchange(exchange)
     stage.backstage().declare_exchange(exchange, "direct")
     stage.quiesce()
+    other = stage.channel()
+    for passive in (True, False):
+        asked = m.ExchangeDeclare(other.number, exchange=exchange, type="direct", passive=passive, arguments=table)
+        other.send(asked)
+        stage.quiesce()
+        publish(channel, exchange, "c")
+        stage.quiesce()
     publish(channel, exchange, "a", "b")
     stage.quiesce()
-    for _ in "12":
+    for _ in range(4):
         stage.get(stage.channel(), queue, no_ack=True)
 
 

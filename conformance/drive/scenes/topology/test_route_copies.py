@@ -102,12 +102,14 @@ def _committed(stage: Stage, exchange: str, key: str, **headers: Sequence[str]) 
 @pytest.mark.parametrize("by", ["name", "direct", "topic", "fanout"])
 def test_more_keys_in_headers(stage: Stage, by: str) -> None:
     """One queue by CC, one by BCC, one by both, and one by the routing key as well; and with a routing key that leads
-    nowhere. Once CC names nobody many times before, and once it is a transaction that publishes. None of it comes
-    back."""
+    nowhere. Once CC names nobody many times before, once it is empty, and once it is a transaction that publishes. None
+    of it comes back that has found a way."""
     if by == "name":
         _mailed(stage, CC=["cc"], BCC=["bcc"])
         _mailed(stage, CC=["cc", "bcc"], BCC=["bcc"])
         _mailed(stage, CC=["to", "cc"], BCC=["to"])
+        _mailed(stage, CC=[], BCC=["bcc"])
+        _mailed(stage, CC=[])
         _mailed(stage, CC=[*[NOBODY] * MANY, "cc"], BCC=["bcc"])
         _in_a_transaction(stage)
     else:
