@@ -98,11 +98,12 @@ class StrayDelivery(OnChannel):
 
 @dataclass(slots=True)
 class FoundEmpty(OnChannel):
-    """A get-empty."""
+    """A get-empty. `claims`: rules by which the get had to be carried out."""
 
     queue: Queue
     receiver: PotentialReceiver | None
     since: int
+    claims: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

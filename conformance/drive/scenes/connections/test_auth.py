@@ -16,7 +16,7 @@ from codec import methods as m
 from conformance.drive.channel import Channel
 from conformance.drive.clerks import EVERYTHING, NOTHING, enter, exactly, patterns, user
 from conformance.drive.scenes.marks import QueueType, rule
-from conformance.drive.scenes.props import reopen, stocked
+from conformance.drive.scenes.props import large, reopen, stocked
 from conformance.drive.scenes.topology.test_queue import typed
 from conformance.drive.stage import NotOffered, Stage
 
@@ -116,9 +116,10 @@ def test_deleting_a_queue(stage: Stage) -> None:
 @rule("AUTH-003", queue_types=CLASSIC)
 def test_dead_letter_exchanges(stage: Stage) -> None:
     """The user may not write the exchange; then it may not read the queue. Whoever may write that one may not write the
-    default exchange."""
+    default exchange, nor one that is not there."""
     stage.require(DEAD_LETTERS)
     exchange, blind, free = stage.exchange(), deleted(stage), deleted(stage)
+    absent = absent_exchange(stage)
     for may in (
         {**EVERYTHING, "write": exactly(blind, free)},
         {**EVERYTHING, "read": exactly(exchange)},
@@ -126,7 +127,9 @@ def test_dead_letter_exchanges(stage: Stage) -> None:
     ):
         channel = clerk(stage, may)
         queue = free if may["configure"] != ".*" else blind
-        attempt(stage, channel, *(declare(stage, channel, queue, **{DEAD_LETTERS: heir}) for heir in ("", exchange)))
+        attempt(
+            stage, channel, *(declare(stage, channel, queue, **{DEAD_LETTERS: heir}) for heir in ("", absent, exchange))
+        )
 
 
 @rule("AUTH-004", queue_types=CLASSIC)
@@ -140,10 +143,12 @@ def test_declaring_an_exchange(stage: Stage) -> None:
 
 @rule("AUTH-005", queue_types=CLASSIC)
 def test_deleting_an_exchange(stage: Stage) -> None:
-    """An exchange that the user may write and read, after another one that it may delete."""
+    """An exchange that the user may write and read, after another one that it may delete; if it is unused, and in any
+    case."""
     exchange, own = stage.exchange(), stage.exchange()
     channel = clerk(stage, {**EVERYTHING, "configure": exactly(own)})
-    attempt(stage, channel, *(m.ExchangeDelete(channel.number, exchange=one) for one in (own, exchange)))
+    for one, unused in ((own, False), (exchange, True), (exchange, False)):
+        attempt(stage, channel, m.ExchangeDelete(channel.number, exchange=one, if_unused=unused))
 
 
 @rule("AUTH-006", queue_types=CLASSIC)
@@ -202,11 +207,14 @@ def test_binding_exchanges(stage: Stage) -> None:
 
 @rule("AUTH-010", queue_types=CLASSIC)
 def test_publishing(stage: Stage) -> None:
-    """The user may write the queue behind the exchange, but not the exchange; another may write the exchange alone, and
-    tries others after it."""
+    """The user may write the queue behind the exchange, but not the exchange, and publishes large bodies as well; another
+    may write the exchange alone, and tries others after it."""
     queue = stage.queue()
     exchange, other = stage.exchange(queue), stage.exchange(queue)
-    publish(stage, clerk(stage, {**EVERYTHING, "write": exactly(queue)}), exchange, "k", "k")
+    channel = clerk(stage, {**EVERYTHING, "write": exactly(queue)})
+    publish(stage, channel, exchange, "k", "k")
+    channel.publish("k", exchange=exchange, body=large(channel))
+    reopen(stage, channel)
     channel = clerk(stage, patterns((), [exchange]))
     for one in (exchange, other, exchange, "", exchange):
         publish(stage, channel, one, queue)
@@ -347,8 +355,8 @@ def of_topics(stage: Stage, exchange: str, write: str, read: str) -> Channel:
 
 @rule("AUTH-021", queue_types=CLASSIC)
 def test_routing_keys_of_publishes(stage: Stage) -> None:
-    """Keys that may be written, that may only be read, and that may not be used; two of them in a transaction. And keys
-    that are to have the name of the user in them."""
+    """Keys that may be written, that may only be read, and that may not be used, the empty one among them; two of them
+    in a transaction. And keys that are to have the name of the user in them."""
     stage.require("topic exchange", "topic permissions")
     queue = stage.queue()
     exchange = stage.exchange(queue, kind="topic", key="#")
@@ -358,7 +366,7 @@ def test_routing_keys_of_publishes(stage: Stage) -> None:
     keys = (f"{named[0]}.w", f"{named[0]}.r", "guest.w", "{username}.w", f"{named[0]}.w")
     publish(stage, enter(stage, named), exchange, *keys)
     channel = of_topics(stage, exchange, r"^w\.", r"^r\.")
-    publish(stage, channel, exchange, "w.a", "r.a", "a.w.a", "w.b")
+    publish(stage, channel, exchange, "w.a", "r.a", "a.w.a", "", "w.b")
     if stage.offers("tx.select"):
         channel.tx_select()
         stage.quiesce()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.drive.channel import Channel
 from conformance.drive.doors import HEADER, dial, enter, log_in, say
 from conformance.drive.scenes.marks import QueueType, rule
-from conformance.drive.scenes.props import confirming, stocked
+from conformance.drive.scenes.props import confirming, large, stocked
 from conformance.drive.stage import Stage
 from conformance.oracle.model.connections.alarms import BLOCKED, ENOUGH
 
@@ -33,10 +33,10 @@ def told(stage: Stage, channel: Channel) -> bool:
     return next((one == BLOCKED for one in reversed(found) if one in (BLOCKED, UNBLOCKED)), False)
 
 
-def press(stage: Stage, channel: Channel, queue: str) -> None:
+def press(stage: Stage, channel: Channel, queue: str, body: bytes | None = None) -> None:
     """Publishes until the client is told that it is blocked, or should have been."""
     for _ in range(ENOUGH):
-        channel.publish(queue)
+        channel.publish(queue, body=body)
         if stage.waiter.settles(lambda: told(stage, channel), MOMENT):
             break
     stage.quiesce()
@@ -80,13 +80,19 @@ def test_blocked_and_unblocked_in_turn(stage: Stage) -> None:
 
 @rule("BLOCK-003", "BLOCK-004", queue_types=CLASSIC, last=True)
 def test_a_publisher_is_told_and_when_it_is_over(stage: Stage) -> None:
-    """It publishes until it is told; so does another one. Then there is another alarm."""
+    """It publishes until it is told; so does another one. Then there is another alarm. And one has large bodies."""
     shortage(stage, times=2)
+    if stage.around.alarm is not None:
+        queue, channel = stage.queue(), publisher(stage, "heavy")
+        with stage.around.shortage(stage):
+            press(stage, channel, queue, large(channel))
+        stage.quiesce()
+        stage.barrier(channel)
 
 
 @rule("BLOCK-005", queue_types=CLASSIC, last=True)
 def test_publishes_are_kept(stage: Stage) -> None:
-    """Ten publishes while the client is blocked, and one on another channel; and a method after them. Others come on a
+    """Ten publishes while the client is blocked, and one on another channel; and methods after them. Others come on a
     transaction that is committed meanwhile, and what was delivered before is acknowledged."""
     shortage(stage, meanwhile=10)
     if stage.around.alarm is not None:
@@ -95,7 +101,8 @@ def test_publishes_are_kept(stage: Stage) -> None:
 
 def _settles_and_commits(stage: Stage) -> None:
     queue, other, channel = stocked(stage, 3), stage.queue(), publisher(stage, "busy")
-    taker, committing = stage.channels(2, channel.connection)
+    taker, committing, asking = stage.channels(3, channel.connection)
+    empty = stage.queue()
     tags = stage.fetch(taker, queue, 2)
     if stage.offers("tx.select"):
         committing.tx_select()
@@ -106,6 +113,8 @@ def _settles_and_commits(stage: Stage) -> None:
         committing.publish(other, 2)
         if stage.offers("tx.select"):
             committing.tx_commit()
+        asking.declare(queue, passive=True)
+        asking.get(empty)
         stage.quiesce()
     stage.quiesce()
     for one in (taker, committing):

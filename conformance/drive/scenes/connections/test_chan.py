@@ -117,11 +117,16 @@ def test_others_go_on(stage: Stage) -> None:
 
 @rule("CHAN-006", queue_types=CLASSIC)
 def test_flow_is_confirmed_as_asked(stage: Stage) -> None:
-    """Twice active; and inactive, on a connection that may not outlive it, then active again."""
-    channel = stage.channel()
-    for _ in range(2):
-        channel.flow()
-        stage.quiesce()
+    """Twice active, on a channel in no mode, and in each; and inactive, on a connection that may not outlive it, then
+    active again."""
+    channels = stage.channels(3)
+    for channel, mode in zip(channels, ("", "confirm.select", "tx.select"), strict=True):
+        if mode and stage.offers(mode):
+            channel.confirm() if mode == "confirm.select" else channel.tx_select()
+            stage.quiesce()
+        for _ in range(2):
+            channel.flow()
+            stage.quiesce()
     paused = stage.channel(connection=stage.connect("paused"))
     paused.flow(active=False)
     stage.quiesce()

@@ -27,7 +27,7 @@ from conformance.drive.doors import (
 from conformance.drive.drivers.raw import RawConnection
 from conformance.drive.scenes.connections.test_block import press
 from conformance.drive.scenes.marks import QueueType, rule
-from conformance.drive.scenes.props import neighbours, stocked
+from conformance.drive.scenes.props import half_a_publish, neighbours, stocked
 from conformance.drive.stage import Stage
 from conformance.history.events import HEARTBEAT, TO_CLIENT
 
@@ -89,9 +89,10 @@ def test_the_right_login_and_virtual_host(stage: Stage) -> None:
 
 @rule("CONN-006", queue_types=CLASSIC)
 def test_client_properties_of_every_type(stage: Stage) -> None:
-    """All in one table; and an empty table of capabilities."""
-    with dialled(stage, 2) as (talkative, modest):
-        say(stage, (talkative, start_ok(stage, EVERY_TYPE)), (modest, start_ok(stage, {"capabilities": {}})))
+    """All in one table; an empty table of capabilities, and capabilities that are no table."""
+    with dialled(stage, 3) as (talkative, modest, other):
+        lines = (talkative, EVERY_TYPE), (modest, {"capabilities": {}}), (other, {"capabilities": "none"})
+        say(stage, *((link, start_ok(stage, about)) for link, about in lines))
 
 
 @rule("CONN-007", "CONN-008", queue_types=CLASSIC)
@@ -171,7 +172,7 @@ def test_a_client_that_wants_less(stage: Stage) -> None:
 @rule("CONN-013", queue_types=CLASSIC)
 def test_large_bodies_in_small_frames(stage: Stage) -> None:
     """Published in large frames, got and consumed in small ones; and one that comes back in such. Others fill one frame
-    or two to the last octet, or all but."""
+    or two to the last octet, or all but, and are got once more."""
     queue, edge = stage.queue(), stage.queue()
     with dialled(stage, 1) as (link,):
         log_in(stage, link)
@@ -189,6 +190,9 @@ def test_large_bodies_in_small_frames(stage: Stage) -> None:
         for octets in sizes:
             publisher.publish(edge, body=bytes(octets))
         stage.barrier(publisher)
+        for tag in stage.fetch(channel, edge, len(sizes)):
+            channel.reject(tag)
+        stage.barrier(channel)
         stage.fetch(channel, edge, len(sizes), no_ack=True)
         channel.publish("key", exchange=stage.exchange(), mandatory=True, body=bytes(3 * SMALL))
         stage.barrier(channel)
@@ -276,7 +280,8 @@ def test_closes_of_a_connection_that_cross(stage: Stage) -> None:
 @rule("CONN-022", "CONN-023", "CONN-024", queue_types=CLASSIC)
 def test_heartbeats(stage: Stage) -> None:
     """One client sends nothing else, one sends everything else, and one wants none. One sends what needs no answer, and
-    twice as long where nothing comes: who was silent for two intervals may be late. And one is blocked meanwhile."""
+    twice as long where nothing comes: who was silent for two intervals may be late. One has sent half of a content. And
+    one is blocked meanwhile."""
     beating, talking, telling = (stage.connect(name, heartbeat=1) for name in ("beating", "talking", "telling"))
     beating.mute = talking.mute = telling.mute = True
     queue, teller = stage.queue(), stage.channel(connection=telling)
@@ -299,6 +304,10 @@ def test_heartbeats(stage: Stage) -> None:
         beating.mute = False
         stage.waiter.beats(beating, 3.0)
     stage.barrier(quiet)
+    pausing = stage.channel(connection=stage.connect("pausing", heartbeat=1))
+    half_a_publish(stage, pausing, queue)
+    stage.waiter.beats(pausing.connection, 3.0)
+    pausing.connection.abort()
     if stage.around.alarm is not None:
         _blocked_meanwhile(stage, queue)
 

@@ -15,6 +15,8 @@ from conformance.drive.scenes.marks import QueueType, rule
 from conformance.drive.stage import Stage
 
 CLASSIC: tuple[QueueType, ...] = ("classic",)
+SMALL = 8192
+"""Octets of a frame: fewer than brokers offer."""
 
 
 def publish(channel: Channel) -> bytes:
@@ -22,11 +24,11 @@ def publish(channel: Channel) -> bytes:
     return m.BasicPublish(channel.number, exchange="amq.fanout").encode()
 
 
-def strike(stage: Stage, vectors: Sequence[Sequence[bytes] | bytes]) -> None:
+def strike(stage: Stage, vectors: Sequence[Sequence[bytes] | bytes], **agreed: int) -> None:
     """Each on a connection with an open channel; then one that did nothing wrong is asked for an answer."""
     bystander = stage.channel()
-    for number, vector in enumerate(vectors, 2):
-        channel = stage.channel(connection=stage.connect(f"c{number}"))
+    for number, vector in enumerate(vectors, len(stage.connections) + 1):
+        channel = stage.channel(connection=stage.connect(f"c{number}", **agreed))
         stage.barrier(channel)
         channel.connection.send(*((vector,) if isinstance(vector, bytes) else vector))
         stage.quiesce()
@@ -56,14 +58,20 @@ def test_an_unknown_frame_type(stage: Stage) -> None:
 
 @rule("FRAME-003", queue_types=CLASSIC)
 def test_a_frame_that_is_too_large(stage: Stage) -> None:
-    """Even by its payload alone: a body, and a method; all of it is sent."""
+    """Even by its payload alone: a body, and a method; all of it is sent. Once the client has agreed to what the broker
+    offers, and once to less."""
     room = stage.channel().connection.tuned.frame_max
-    if not room:
-        return
+    if room:
+        _too_large(stage, room)
+        _too_large(stage, SMALL, frame_max=SMALL)
+
+
+def _too_large(stage: Stage, room: int, **agreed: int) -> None:
     body = bytes(room + 1)
     declare = m.ExchangeDeclare(1, exchange="amq.fanout", type="fanout", passive=True, arguments=[("x", "S", body)])
     publish = m.BasicPublish(1).encode()
-    strike(stage, [(publish + frame(HEADER, 1, header(size=len(body))) + frame(BODY, 1, body),), declare.encode()])
+    content = publish + frame(HEADER, 1, header(size=len(body))) + frame(BODY, 1, body)
+    strike(stage, [(content,), declare.encode()], **agreed)
 
 
 @rule("FRAME-004", queue_types=CLASSIC)
@@ -77,19 +85,21 @@ def test_content_without_a_method(stage: Stage) -> None:
 
 @rule("FRAME-005", queue_types=CLASSIC)
 def test_a_method_in_the_middle_of_a_content(stage: Stage) -> None:
-    """Instead of the header, and instead of the body; it may be that of another content. A second header instead of
-    the body is out of place as well, and so is a body instead of the header."""
+    """Instead of the header, instead of the body, and instead of its second frame; it may be that of another content. A
+    second header instead of the body is out of place as well, and so is a body instead of the header."""
     method, first = m.BasicPublish(1, exchange="amq.fanout").encode(), frame(HEADER, 1, header())
+    half = frame(HEADER, 1, header(size=2)) + frame(BODY, 1, b"x")
     for one in (frame(METHOD, 1, FLOW), method):
-        strike(stage, [(method + one,), (method + first + one,)])
-    strike(stage, [(method + first + first,), (method + frame(BODY, 1, b"x"),)])
+        strike(stage, [(method + one,), (method + first + one,), (method + half + one,)])
+    strike(stage, [(method + first + first,), (method + half + first,), (method + frame(BODY, 1, b"x"),)])
 
 
 @rule("FRAME-006", queue_types=CLASSIC)
 def test_more_body_than_announced(stage: Stage) -> None:
-    """Two octets where one was announced."""
-    method = m.BasicPublish(1, exchange="amq.fanout").encode()
-    strike(stage, [(method + frame(HEADER, 1, header(size=1)) + frame(BODY, 1, b"xy"),)])
+    """Two octets where one was announced; and two more where one was left."""
+    method, one = m.BasicPublish(1, exchange="amq.fanout").encode(), frame(BODY, 1, b"x")
+    for size, frames in ((1, frame(BODY, 1, b"xy")), (2, one + frame(BODY, 1, b"yz"))):
+        strike(stage, [(method + frame(HEADER, 1, header(size=size)) + frames,)])
 
 
 @rule("FRAME-007", queue_types=CLASSIC)
@@ -107,8 +117,8 @@ def test_content_on_channel_0(stage: Stage) -> None:
 
 @rule("FRAME-009", queue_types=CLASSIC)
 def test_a_heartbeat_on_a_channel(stage: Stage) -> None:
-    """On one that is open."""
-    strike(stage, [frame(HEARTBEAT, 1, b"")])
+    """On one that is open, and on one that is not."""
+    strike(stage, [frame(HEARTBEAT, 1, b""), frame(HEARTBEAT, 2, b"")])
 
 
 @rule("FRAME-010", queue_types=CLASSIC)

@@ -12,10 +12,14 @@ from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import confirming, reopen, stocked
 from conformance.drive.stage import NotOffered, Stage
 
+AGAIN = m.QueueDeclare, m.QueueBind, m.QueueDelete, m.ExchangeBind, m.ExchangeUnbind, m.ExchangeDelete, m.ConfirmSelect
+"""What can be asked for twice."""
+
 
 @rule("NOWAIT-001", queue_types=("classic",))
 def test_nothing_is_answered(stage: Stage) -> None:
-    """Each method with nowait, then one that is answered."""
+    """Each method with nowait, then one that is answered. What is there is made once more, and what is gone is removed
+    once more."""
     queue, doomed, exchange, other = stage.queue(), stage.queue(), stage.exchange(), stage.exchange()
     channel = stage.channel()
     n = channel.number
@@ -28,9 +32,13 @@ def test_nothing_is_answered(stage: Stage) -> None:
         m.ExchangeBind(n, destination=other, source=exchange, routing_key="key", no_wait=True),
         m.ExchangeUnbind(n, destination=other, source=exchange, routing_key="key", no_wait=True),
         m.ExchangeDelete(n, exchange=other, no_wait=True),
-        m.BasicConsume(n, queue=queue, consumer_tag="quiet", no_wait=True),
+        m.ConfirmSelect(n, no_wait=True),
     )
-    for method in quiet:
+    once = (
+        m.BasicConsume(n, queue=queue, consumer_tag="quiet", no_wait=True),
+        *(m.BasicCancel(n, consumer_tag="quiet", no_wait=True) for _ in "12"),
+    )
+    for method in (*(one for one in quiet for _ in range(1 + (type(one) in AGAIN))), *once):
         with contextlib.suppress(NotOffered):
             channel.send(method)
         stage.barrier(channel)
@@ -143,8 +151,12 @@ def _deleted_twice(stage: Stage) -> None:
 
 @rule("NOWAIT-005")
 def test_consumers_without_an_answer(stage: Stage) -> None:
-    """One on a queue that holds messages, one on a queue that gets them later, and one that has a limit."""
-    channel = stage.channel()
+    """One on a queue that holds messages, one on a queue that gets them later, one that has a limit, and two that leave
+    their tags to the broker."""
+    channel, unnamed = stage.channel(), stage.channel()
+    for queue in (stocked(stage, 1), stocked(stage, 1)):
+        unnamed.consume(queue, tag="", no_wait=True)
+        stage.barrier(unnamed)
     channel.consume(stocked(stage, 2), no_wait=True)
     stage.quiesce()
     queue = stage.queue()

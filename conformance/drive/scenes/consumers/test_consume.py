@@ -57,9 +57,12 @@ def test_another_beside_an_exclusive_one(stage: Stage, exclusive: bool) -> None:
 
 @rule("CONSUME-003", queue_types=("classic",))
 def test_consuming_from_a_queue_that_is_deleted(stage: Stage) -> None:
-    """With a tag of the client's, and without."""
-    for tag in (None, ""):
+    """With a tag of the client's, and without. One channel has consumed from it before."""
+    for tag in (None, "", "again"):
         queue, channel = stage.queue(), stage.channel()
+        if tag == "again":
+            channel.consume(queue, tag="before")
+            stage.quiesce()
         stage.backstage(queue).delete(queue)
         stage.quiesce()
         channel.consume(queue, tag=tag)

@@ -23,7 +23,8 @@ from conformance.drive.stage import Stage
 ODD_SIZES = (1, 700, 3, 256, 1, 2)
 TRIPS = 2
 """So many round trips later a broker has seen that a client is gone."""
-MANY = 8
+MANY, FRAMES = 8, 300
+"""Channels, and frames of one body: more than an octet can count."""
 
 
 def settle(stage: Stage, channel: Channel) -> None:
@@ -42,26 +43,27 @@ def split(channel: Channel, queue: str, body: bytes, sizes: Iterable[int], messa
 @rule("CONTENT-001")
 def test_bodies_in_frames_of_odd_sizes(stage: Stage) -> None:
     """Small frames before large ones; octet by octet; as large as was agreed; and those of two channels in turn.
-    In the middle of one another channel fails, and heartbeats come between the frames of others. Some bodies fill their
-    frames to the last octet, or nearly, and one of several frames comes to two queues. Those of many channels come in
-    turn. Of some bodies one half comes, and their client goes."""
+    In the middle of one another channel fails, or is closed, and heartbeats come between the frames of others.
+    Some bodies fill their frames to the last octet, or nearly, and one of several frames comes to two queues. Those of
+    many channels come in turn. Of some bodies one half comes, and their client goes."""
     queue = stage.queue()
     channel, other = confirming(stage), confirming(stage)
     body = Random(1).randbytes(1000)
     channel.send(*split(channel, queue, body, ODD_SIZES, "odd"))
     settle(stage, channel)
-    channel.send(*split(channel, queue, body[:40], (1,) * 20, "octets"))
+    channel.send(*split(channel, queue, body[:FRAMES], (1,) * FRAMES, "octets"))
     settle(stage, channel)
     room = largest(channel)
     channel.send(*split(channel, queue, bytes(room + 4), (3, room), "whole"))
     settle(stage, channel)
     _weave(stage, (channel, other), queue, body, "woven")
-    pieces = split(channel, queue, body, ODD_SIZES, "beside a failure")
-    channel.send(*pieces[:4])
-    stage.channel().ack(BAD_TAG)
-    stage.quiesce()
-    channel.send(*pieces[4:])
-    settle(stage, channel)
+    for end in ("failure", "close"):
+        pieces, ending = split(channel, queue, body, ODD_SIZES, f"beside a {end}"), stage.channel()
+        channel.send(*pieces[:4])
+        ending.ack(BAD_TAG) if end == "failure" else ending.close()
+        stage.quiesce()
+        channel.send(*pieces[4:])
+        settle(stage, channel)
     for place in (1, 2, 5):
         pieces = split(channel, queue, body, ODD_SIZES, f"beside a heartbeat {place}")
         channel.send(*pieces[:place], Heartbeat().encode(), *pieces[place:])
@@ -82,7 +84,7 @@ def test_bodies_in_frames_of_odd_sizes(stage: Stage) -> None:
             stage.barrier(other)
         channel.publish(queue)
         settle(stage, channel)
-    stage.fetch(channel, queue, 15)
+    stage.fetch(channel, queue, 16)
     _of_many_channels(stage, channel, queue, body)
     _broken_off(stage, channel, queue, body)
 

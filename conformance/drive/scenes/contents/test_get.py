@@ -16,10 +16,15 @@ ROUNDS = 8
 
 @rule("GET-001")
 def test_getting_from_a_queue_that_is_deleted(stage: Stage) -> None:
-    """The queue is deleted by another channel, then by the channel itself; with and without acknowledgements."""
+    """The queue is deleted by another channel, then by the channel itself, which has got from it before; with and
+    without acknowledgements."""
     for no_ack in (False, True):
         queue, channel = stage.queue(), stage.channel()
-        stage.backstage(queue).delete(queue)
+        if no_ack:
+            channel.declare(queue, passive=True)
+            channel.get(queue, no_ack)
+            stage.quiesce()
+        (channel if no_ack else stage.backstage(queue)).delete(queue)
         stage.quiesce()
         channel.get(queue, no_ack)
         stage.quiesce()

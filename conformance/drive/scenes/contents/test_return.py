@@ -108,9 +108,16 @@ def _some_unroutable(stage: Stage, channel: Channel, exchange: str) -> None:
 
 @rule("RETURN-005", queue_types=("classic",))
 def test_returns_say_why(stage: Stage) -> None:
-    """By exchanges of two types, with keys short and long, without confirms; and by the default exchange."""
+    """By exchanges of two types, with keys short and long, without confirms; and by the default exchange. Once there
+    are more keys, and once an alternate exchange that leads nowhere either."""
     fanout, direct = stage.exchange(), stage.exchange(stage.queue(), kind="direct", key="known")
     channel = stage.channel()
+    if stage.offers("alternate-exchange"):
+        spare = stage.exchange(kind="direct", arguments={"alternate-exchange": fanout})
+        channel.publish("key", exchange=spare, mandatory=True)
+    if stage.offers("sender-selected distribution"):
+        headers = values.table({"CC": ["one", "two"]})
+        channel.publish("key", exchange=direct, mandatory=True, properties={"headers": headers})
     for exchange, key in ((fanout, "key"), (direct, "a.key"), (direct, "k" * 255), (fanout, "ä"), ("", "no queue")):
         channel.publish(key, exchange=exchange, mandatory=True)
     stage.barrier(channel)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from codec import methods as m
 from conformance.catalogue.rules.features import TRANSIENT
 from conformance.drive.around import wait
 from conformance.drive.channel import Channel
@@ -21,7 +22,7 @@ from conformance.drive.stage import Stage
 PREDECLARED = ("amq.direct", "amq.fanout", "amq.topic", "amq.headers")
 ROOM: Mapping[str, Any] = {"x-max-length": 1000}
 ALTERNATE = "alternate-exchange"
-LENGTH, BY_ITSELF = 2, "goes with its last binding"
+LENGTH, BY_ITSELF, PURGED = 2, "goes with its last binding", ("purged", "purged without an answer")
 PRIORITY, EXPIRED = "x-max-priority", 0.4
 """Seconds after which what lives for `LIFE` milliseconds is gone."""
 LIFE, LATER = 150, "36000000"
@@ -98,7 +99,7 @@ def test_what_is_declared_and_bound(stage: Stage) -> None:
     stage.belongings.queues.update(dict.fromkeys(made, stage.living()))
     _looked_for(stage, PREDECLARED, things, made)
     _looked_for_there(stage, away)
-    _looked_into(stage, *(things.queues[what][0] for what in ("renewed", "purged")))
+    _looked_into(stage, *(things.queues[what][0] for what in ("renewed", *PURGED)))
     _declared_again(stage, things)
     _published(stage, things, routes)
     for what in special:
@@ -160,7 +161,7 @@ def _declared(things: Things) -> list[Route]:
     transient = things.queue("transient", durable=False)
     for durable in (False, True):
         things.queue(f"exclusive {durable}", durable=durable, exclusive=True)
-    deleted, renewed, purged = (things.queue(what) for what in ("deleted", "renewed", "purged"))
+    deleted, renewed, *purged = (things.queue(what) for what in ("deleted", "renewed", *PURGED))
     direct, other = things.exchange("direct"), things.exchange("fanout", "fanout")
     passing = things.exchange("transient", durable=False)
     things.exchange("internal", "fanout", internal=True)
@@ -197,8 +198,19 @@ def _declared(things: Things) -> list[Route]:
     channel.delete_exchange(gone)
     stage.quiesce()
     routes += _made_twice(things, plain, direct)
-    _emptied(stage, renewed, purged, **things.queues["renewed"][1])
+    if offered(stage, "nowait"):
+        routes.append(_made_quietly(things, direct))
+    _emptied(stage, renewed, *purged, **things.queues["renewed"][1])
     return routes
+
+
+def _made_quietly(things: Things, direct: str) -> Route:
+    """A queue that is declared and bound without an answer."""
+    queue, channel = things.queue("quiet", no_wait=True), things.channel
+    channel.send(m.QueueBind(channel.number, queue=queue, exchange=direct, routing_key="quiet", no_wait=True))
+    things.stage.barrier(channel)
+    del things.queues["quiet"][1]["no_wait"]
+    return "direct", "quiet", {}
 
 
 def _made_twice(things: Things, plain: str, direct: str) -> list[Route]:
@@ -221,18 +233,20 @@ def _made_twice(things: Things, plain: str, direct: str) -> list[Route]:
     return [("direct", "twice", {}), (BY_ITSELF, "still", {})]
 
 
-def _emptied(stage: Stage, renewed: str, purged: str, **about: Any) -> None:
-    """Both have messages that would outlast a restart. One is deleted, and declared again as it was; one is purged."""
+def _emptied(stage: Stage, renewed: str, purged: str, quietly: str, **about: Any) -> None:
+    """All have messages that would outlast a restart. One is deleted, and declared again as it was; the others are
+    purged, the last one without an answer."""
     channel = stage.channel(connection=stage.living())
     channel.confirm()
     stage.quiesce()
-    for queue in (renewed, purged):
+    for queue in (renewed, purged, quietly):
         channel.publish(queue, 2, persistent=True)
         stage.confirmed(channel)
     channel.delete(renewed)
     channel.declare(renewed, **about)
     channel.purge(purged)
-    stage.quiesce()
+    channel.send(m.QueuePurge(channel.number, queue=quietly, no_wait=offered(stage, "nowait")))
+    stage.barrier(channel)
 
 
 def _names_made(stage: Stage) -> list[str]:
@@ -255,7 +269,7 @@ def _looked_for(stage: Stage, exchanges: Sequence[str], things: Things | None = 
 
 
 def _looked_into(stage: Stage, *queues: str) -> None:
-    """Both were emptied before the restart."""
+    """All were emptied before the restart."""
     channel = stage.channel(connection=stage.living())
     for queue in queues:
         stage.get(channel, queue, no_ack=True)

@@ -23,8 +23,8 @@ PRIORITIES = (1, 3, 0, 9, 3, 0)
 def test_what_is_in_durable_queues(stage: Stage) -> None:
     """Persistent and transient messages, large and small. Some are taken and settled, some are taken and held, one
     transaction is committed and one is not. Others have priorities, or are to expire while the broker is away; they are
-    dead letters, came to several queues, or are settled in other ways. Then all are taken, and one more message is
-    returned."""
+    dead letters, came to several queues, were given back, or are settled in other ways. Then all are taken, and one
+    more message is returned."""
     if stage.around.restart is None:
         return
     things = Things(stage, stage.channel(connection=stage.living()))
@@ -51,6 +51,7 @@ def test_what_is_in_durable_queues(stage: Stage) -> None:
     kept.update(_long_lived(things, publisher))
     kept.update(_in_several(things, publisher))
     kept.update(_settled(things, publisher))
+    kept.update(_given_back(things, publisher))
     mortal = _mortal(things, publisher)
     stage.around.revive(stage)
     reader = stage.channel(connection=stage.living())
@@ -64,14 +65,35 @@ def test_what_is_in_durable_queues(stage: Stage) -> None:
 
 
 def _in_several(things: Things, publisher: Channel) -> dict[str, int]:
-    """Messages that come to two queues at once."""
+    """Messages that come to two queues at once, some of them by way of another exchange."""
     exchange, queues = things.exchange("to several", "fanout"), [things.queue("one of two"), things.queue("another")]
+    ways = [exchange]
     for queue in queues:
         things.channel.bind(queue, exchange)
+    if offered(things.stage, "exchange.bind"):
+        ways.append(things.exchange("to that", "fanout"))
+        things.channel.bind_exchange(exchange, ways[-1])
     things.stage.quiesce()
-    publisher.publish("", 2, exchange=exchange, persistent=True)
-    things.stage.confirmed(publisher)
-    return dict.fromkeys(queues, 2)
+    for way in ways:
+        publisher.publish("", 2, exchange=way, persistent=True)
+        things.stage.confirmed(publisher)
+    return dict.fromkeys(queues, 2 * len(ways))
+
+
+def _given_back(things: Things, publisher: Channel) -> dict[str, int]:
+    """A queue of whose messages the first have been given back."""
+    stage, queue, taker = (
+        things.stage,
+        things.queue("given back"),
+        things.stage.channel(connection=things.stage.living()),
+    )
+    stage.quiesce()
+    publisher.publish(queue, COUNT, persistent=True)
+    stage.confirmed(publisher)
+    for tag in stage.fetch(taker, queue, 2):
+        taker.reject(tag)
+    stage.barrier(taker)
+    return {queue: COUNT}
 
 
 def _settled(things: Things, publisher: Channel) -> dict[str, int]:

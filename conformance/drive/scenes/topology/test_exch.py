@@ -165,10 +165,10 @@ def test_exchanges_in_use_are_spared(stage: Stage) -> None:
 
 @rule("EXCH-010", queue_types=CLASSIC)
 def test_auto_delete_exchanges_go(stage: Stage) -> None:
-    """Two bindings, one of which was made twice, removed one by one; queues that come to their end in each way; a binding to an exchange, which is
-    removed, and which goes with that exchange. Some have other flags and arguments beside. When the exchanges must have
-    gone, they are looked for; and some are declared anew, and go again. One that has had no binding, of which one is
-    removed all the same, is there."""
+    """Two bindings, one of which was made twice, removed one by one; queues that come to their end in each way; a
+    binding to an exchange, which is removed, and which goes with that exchange. Some have other flags and arguments
+    beside. When the exchanges must have gone, they are looked for; and some are declared anew, and go again. One that
+    has had no binding, of which one is removed all the same, is there."""
     exchange, queue, channel = declared(stage, auto_delete=True), stage.queue(), stage.channel()
     for key in ("red", "blue", "red"):
         stage.bind(queue, exchange, key)

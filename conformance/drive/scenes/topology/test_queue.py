@@ -278,8 +278,8 @@ def test_missing_queues_are_not_purged(stage: Stage) -> None:
 @rule("QUEUE-015", queue_types=CLASSIC)
 def test_the_last_queue_of_the_channel(stage: Stage) -> None:
     """Each method with the empty name, where only another channel has declared a queue; then on that one, which uses
-    others by their names; on one that has declared a queue whose name the broker chose; and on one that has declared it
-    with nowait. A binding of it without a key has its name for one."""
+    others by their names; on one that has declared a queue whose name the broker chose, with an answer or without; and
+    on one that has declared it with nowait. A binding of it without a key has its name for one."""
     exchange, queue = stage.exchange(kind="direct"), stage.queue()
     channel, idle = stage.channel(), stage.channel()
     channel.declare(queue, passive=True)
@@ -296,12 +296,15 @@ def test_the_last_queue_of_the_channel(stage: Stage) -> None:
     for method in _by_last_name(channel, exchange):
         channel.send(method)
         stage.quiesce()
-    named = stage.channel()
-    named.declare("", durable=False, exclusive=True)
-    stage.quiesce()
-    for method in _by_last_name(named, exchange):
-        named.send(method)
-        stage.quiesce()
+    for no_wait in (False, True) if stage.offers("nowait") else (False,):
+        named = stage.channel()
+        named.declare("", durable=False, exclusive=True, no_wait=no_wait)
+        stage.barrier(named)
+        for method in _by_last_name(named, exchange):
+            named.send(method)
+            stage.quiesce()
+            if named.state != "open":
+                return
     quiet = stage.channel()
     quiet.declare(queue, passive=True, no_wait=True)
     for kind in ("direct", "topic") if stage.offers("topic exchange") else ("direct",):

@@ -21,7 +21,7 @@ from conformance.oracle.monitors.table import judges
 from conformance.oracle.monitors.topology import purging, route
 
 RECOVERS = {(60, 100): "basic.recover-async", (60, 110): "basic.recover"}
-INTERNAL_ERROR = 541
+INTERNAL_ERROR, LAST = 541, "QUEUE-015"
 
 GOT, CONSUMED, SPENT = "a get's delivery comes again", "a consumer's delivery comes again", "the old tag is spent"
 OF_RECOVER = GOT, CONSUMED, SPENT, *RECOVERS.values()
@@ -75,10 +75,11 @@ def returns_come_again(fact: Delivered, notes: Notes) -> None:
             notes.exercise("RQ-007")
 
 
-@judges(FoundEmpty, "RQ-014", "ACK-011", "ACK-012", "TX-010")
+@judges(FoundEmpty, "RQ-014", "ACK-011", "ACK-012", "TX-010", LAST)
 def not_empty(fact: FoundEmpty, notes: Notes) -> None:
     """A queue is not empty while a message is certainly in it and nobody else may have taken it. To a broker that lets
-    a limit hinder gets it is, where that is reached (QOS-014); and what is not confirmed may still be refused."""
+    a limit hinder gets it is, where that is reached (QOS-014); and what is not confirmed may still be refused. Where
+    the get named no queue, and the message is there, it was another queue that was empty."""
     queue, channel = fact.queue, fact.channel
     if queue.crowded(fact.receiver):
         return
@@ -90,6 +91,11 @@ def not_empty(fact: FoundEmpty, notes: Notes) -> None:
             doubtful = hindered or (copy.undecided and not copy.seen)
             if fate.by_purge(copy):
                 purging.gone(fact, copy, "get-empty", notes, certain=not doubtful)
+                return
+            if LAST in fact.claims:
+                allowed = f"get-ok: {copy.id} is in {queue.name}, which the channel declared last"
+                seen = copy.published, copy.entered, fact.since
+                notes.suspect(copy, LAST, fact.event, allowed, "get-empty", *seen, certain=not doubtful)
                 return
             notes.find(
                 route.of_match(copy, notes) or fate.of_absent(copy),

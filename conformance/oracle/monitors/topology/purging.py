@@ -19,7 +19,7 @@ from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.requeueing.auto import of_end
 from conformance.oracle.monitors.table import judges
 
-SPARED = "QUEUE-019"
+SPARED, LAST = "QUEUE-019", "QUEUE-015"
 
 
 @judges(Delivered, SPARED, again=True)
@@ -47,14 +47,16 @@ def gone(fact: Missing | FoundEmpty, copy: Copy, seen: str, notes: Notes, certai
 
 @judges(FirstDelivery, SPARED)
 def left_behind(fact: FirstDelivery, notes: Notes) -> None:
-    """It was in the queue when that was purged, and nobody could have it; now somebody gets it."""
+    """It was in the queue when that was purged, and nobody could have it; now somebody gets it. Or it was another queue
+    that was purged, by the empty name."""
     copy, queue = fact.copy, fact.queue
     if not queue.purged < queue.emptied < fact.since or not 0 < copy.confirmed < queue.purged:
         return
     if queue.deleted or copy.weathered or copy.ambiguous or copy.indeterminate:
         return
     allowed = f"nothing that was ready in {queue.name} when that was purged"
-    notes.find(SPARED, fact.event, allowed, f"{copy.id}, which was confirmed before that", queue.purged, queue.emptied)
+    seen = f"{copy.id}, which was confirmed before that"
+    notes.find(SPARED, fact.event, allowed, seen, queue.purged, queue.emptied, unless=(LAST,))
 
 
 def _returned(copy: Copy) -> bool:

@@ -33,6 +33,7 @@ CONSUMED = "@queue q \n @consume 1 q c1 \n d:1 > open \n d:1 < open-ok \n d:1 > 
 ALONE, FAILED = "@queue q \n @consume 1 q c1 \n", "1 > ack 9 \n 1 < closed 406 60 80 \n 1 > closed-ok \n"
 COUNT = "@open 2 \n 2 > declare q passive \n 2 < declare-ok q 0 "
 WAITING = "@open 1 \n 1 > declare q auto_delete \n 1 < declare-ok q \n" + FIND
+LAST = STOCKED + "@open 1 \n 1 > declare q durable passive \n 1 < declare-ok q \n 1 > get \n 1 < get-empty \n"
 SOUND = {
     "QUEUE-001": GONE + FIND + NOT_FOUND,
     "QUEUE-002": Q + FIND + "1 < declare-ok q",
@@ -58,6 +59,7 @@ SOUND = {
     "QUEUE-021": WAITING + "1 < declare-ok q",
 }
 BROKEN = [
+    ("QUEUE-015", LAST + "@drain q m1"),
     ("QUEUE-015", "@open 1 \n 1 > purge \n 0 < kicked 530 50 30 NOT_ALLOWED"),
     ("QUEUE-001", GONE + FIND + "1 < declare-ok q"),
     ("QUEUE-001", GONE + FIND + "0 < kicked 404 50 10 NOT_FOUND"),
@@ -188,3 +190,15 @@ def test_who_unbinds_an_exclusive_queue_of_another_is_refused(play) -> None:
     result = play(TIED + "1 > unbind q x key \n 1 < closed 405 50 50 RESOURCE_LOCKED")
     assert not result.broken
     assert result.exercised["QUEUE-007"] == 1
+
+
+@pytest.mark.parametrize("rest", ["@drain q \n - deadline drain q", "1 > get \n 1 < get-empty \n"])
+def test_what_is_lost_says_nothing_of_the_empty_name(play, rest: str) -> None:
+    assert "QUEUE-015" not in play(LAST + rest).broken
+
+
+def test_a_purge_by_the_empty_name_may_be_that_of_another_queue(play) -> None:
+    found = play(
+        STOCKED + LAST.partition("m1 \n")[2].replace("get-empty", "purge-ok").replace("get ", "purge ") + "@drain q m1"
+    )
+    assert [one.unless for one in found.judge.judgement.findings if one.rule == "QUEUE-019"] == [("QUEUE-015",)]
