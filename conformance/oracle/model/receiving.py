@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING
 from conformance.history.events import Event
 from conformance.oracle import topology
 from conformance.oracle.model.connections import endings
-from conformance.oracle.model.connections.channels import CANCELLING, CLOSED, CLOSING, LIVE, OPEN, OPENING, ChannelLife
+from conformance.oracle.model.connections.channels import (
+    CANCELLING,
+    CLOSED,
+    CLOSING,
+    LIVE,
+    OPEN,
+    OPENING,
+    ChannelLife,
+    unnamed,
+)
 from conformance.oracle.model.connections.connection import Connection
 from conformance.oracle.model.consumers import cancelling, delivering, timeouts
 from conformance.oracle.model.doubts.proofs import proven
@@ -178,11 +187,11 @@ def _doubt_what_it_names(model: Model, channel: ChannelLife, error: ClientError)
 
 def _consuming(channel: ChannelLife, event: Event, request: Request) -> None:
     tag = event.consumer_tag or ""
-    consumer = channel.consumers.get(request.consumer_tag)
+    consumer = channel.consumers.get(request.consumer_tag or unnamed(request.seq))
     if consumer is None or consumer.since < request.seq:
         return
-    if tag != request.consumer_tag:
-        del channel.consumers[request.consumer_tag]
+    if tag != consumer.tag:
+        del channel.consumers[consumer.tag]
         consumer.tag = tag
         channel.consumers[tag] = consumer
     if consumer.state != CANCELLING:

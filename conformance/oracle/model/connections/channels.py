@@ -49,6 +49,13 @@ UNDONE = 64
 """So many messages are remembered that a client has rolled back."""
 NEVER = 1 << 64
 """A number above all that a channel can reach."""
+UNNAMED = "\0"
+"""So the tag of a consumer begins as long as nobody knows which one the broker has chosen."""
+
+
+def unnamed(seq: int) -> str:
+    """The tag, until it is known, of a consumer that was asked for then."""
+    return f"{UNNAMED}{seq}"
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -56,6 +63,7 @@ class Consumer:
     """One consumer, from the sending of consume until cancel-ok."""
 
     tag: str
+    """As long as the broker has not told the one that it has chosen: `UNNAMED` and a number."""
     queue: str
     no_ack: bool
     state: str
@@ -369,6 +377,22 @@ class ChannelLife:
     def over(self, since: int) -> bool:
         """Did its client know of its end when it sent this?"""
         return any(0 < end < since for end in (self.closed_with, self.close_seen, self.connection.ended))
+
+    def consumer_of(self, tag: str, message: str = "") -> Consumer | None:
+        """Who has this tag. A consumer that was started without an answer, and left its tag to the broker, is known by
+        the first delivery that names a tag of nobody's; of several the one in whose queue the message is."""
+        found = self.consumers.get(tag)
+        if found is not None or tag in self.ended or self.of_before(tag):
+            return found
+        quiet = [one for one in self.consumers.values() if one.quiet and one.tag.startswith(UNNAMED)]
+        fitting = [one for one in quiet if message in one.source.copies] or quiet
+        if not fitting:
+            return None
+        found = fitting[0]
+        del self.consumers[found.tag]
+        found.tag, found.limit_moved = tag, found.limit_moved or len(fitting) > 1
+        self.consumers[tag] = found
+        return found
 
     def of_before(self, consumer: str) -> bool:
         """Had a former life of the number a consumer of this tag?"""

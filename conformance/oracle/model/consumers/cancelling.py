@@ -77,9 +77,7 @@ def started(channel: ChannelLife, consumer: Consumer, request: Request | None) -
         return
     if consumer.tag in channel.ended:
         request.rule = "CAN-013"
-    elif consumer.tag and any(
-        consumer.tag in other.consumers for other in channel.connection.channels.values() if other is not channel
-    ):
+    elif any(consumer.tag in other.consumers for other in channel.connection.channels.values() if other is not channel):
         request.rule = "CAN-018"
     elif channel.of_before(consumer.tag):
         request.rule = "ERR-007"
@@ -185,7 +183,7 @@ def end(channel: ChannelLife, consumer: Consumer, how: str, event: Event) -> Non
 def notified(channel: ChannelLife, event: Event) -> Iterator[Fact]:
     """The broker's own basic.cancel."""
     tag = event.consumer_tag or ""
-    consumer, ended = channel.consumers.get(tag), channel.ended.get(tag)
+    consumer, ended = channel.consumer_of(tag), channel.ended.get(tag)
     former = _former(channel, tag, consumer, event.seq)
     if former is not None and (consumer is None or not consumer.source.deleted):
         consumer, ended = None, former

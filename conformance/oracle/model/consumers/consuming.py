@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING
 from conformance.history.events import Event
 from conformance.oracle import topology
 from conformance.oracle.model.connections import endings, requests
-from conformance.oracle.model.connections.channels import CANCELLING, LIVE, STARTING, TIMED, ChannelLife, Consumer
+from conformance.oracle.model.connections.channels import (
+    CANCELLING,
+    LIVE,
+    STARTING,
+    TIMED,
+    ChannelLife,
+    Consumer,
+    unnamed,
+)
 from conformance.oracle.model.consumers import cancelling, clocks, settling, taking, timeouts, windows
 from conformance.oracle.model.doubts import races
 from conformance.oracle.model.queues import counts
@@ -24,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def consume(model: Model, channel: ChannelLife, event: Event) -> None:
-    tag, queue = event.consumer_tag or "", model.queue(event.queue or "")
+    tag, queue = event.consumer_tag or unnamed(event.seq), model.queue(event.queue or "")
     present = channel.consumers.get(tag)
     refusal = timeouts.refusal(model, event, queue.kind, event.args.get("arguments") or {})
     if refusal:
@@ -32,24 +40,20 @@ def consume(model: Model, channel: ChannelLife, event: Event) -> None:
             channel, event, refusal, 406, f"basic.consume from a {queue.kind} queue with {clocks.ARGUMENT}"
         )
         return
-    if tag and present is not None and present.state == TIMED:
+    if present is not None and present.state == TIMED:
         what = f"basic.consume with the tag {tag!r}, of a consumer that has timed out"
         requests.fail_connection(
             channel.connection, ClientError(event.seq, "TMO-014", 530, 60, 20, what, optional=True)
         )
     elif (
-        tag
-        and present is not None
-        and present.state != CANCELLING
-        and present.source.declared
-        and (not present.source.deleted)
+        present is not None and present.state != CANCELLING and present.source.declared and (not present.source.deleted)
     ):
         accepted = model.profile.choices.get("duplicate_consumer_tag") == "accepted"
         what = f"basic.consume with the tag {tag!r}, which is in use"
         requests.fail_connection(channel.connection, ClientError(event.seq, "ERR-009", 530, 60, 20, what, accepted))
         if not accepted:
             return
-    elif tag and present is not None and present.state != CANCELLING:
+    elif present is not None and present.state != CANCELLING:
         what = f"basic.consume with the tag {tag!r}, of a consumer whose queue may be gone"
         requests.fail_connection(channel.connection, ClientError(event.seq, "", 530, 60, 20, what, optional=True))
     no_ack = "no_ack" in event.flags

@@ -61,7 +61,7 @@ def request_of(reply: str) -> str:
 def deliver(model: Model, channel: ChannelLife, event: Event) -> Facts:
     """basic.deliver"""
     tag = event.consumer_tag or ""
-    consumer = channel.consumers.get(tag)
+    consumer = channel.consumer_of(tag, event.message or "")
     if (event.routing_key or "").startswith(REPLIES) or (consumer is not None and consumer.queue == REPLIES):
         return  # a direct reply comes from no queue, and some brokers number all of them alike
     if consumer is None and channel.adopted:

@@ -210,3 +210,27 @@ def test_a_queue_that_is_gone_has_no_heir(play) -> None:
     assert play(INHERITED.format(f"{REJECTED}\n{DELETED}")).broken == []
     kept = INHERITED.format(f"{REJECTED}\n2 > delete other")
     assert play(kept).broken == ["MODE-005"]
+
+
+UNNAMED = "@queue q \n @queue r \n @stock q m1 m3 \n @stock r m2 \n @open 1 \n 1 > consume q{0} \n 1 > consume r{0} \n"
+CHOSEN = "1 < deliver amq.ctag-a 1 m1 q \n 1 < deliver amq.ctag-b 2 m2 r \n"
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_tags_that_the_broker_chooses_may_be_known_late(play, quiet: bool) -> None:
+    """CAN-009: two consumers that leave their tags to the broker are started at once, perhaps without an answer: then
+    their first deliveries tell the tags."""
+    told = "" if quiet else "1 < consume-ok amq.ctag-a \n 1 < consume-ok amq.ctag-b \n"
+    begun = UNNAMED.format(" no_wait" if quiet else "") + told + CHOSEN
+    assert (
+        play(begun + "1 > cancel amq.ctag-a \n 1 < cancel-ok amq.ctag-a \n 1 > ack 2 multiple \n @barrier 1").broken
+        == []
+    )
+    assert play(begun + "1 < deliver amq.ctag-c 3 m3 q").broken == ["CAN-009"]
+
+
+def test_who_has_no_tag_yet_is_told_of_its_end(play) -> None:
+    """CAN-010: the queue of a consumer that was started without an answer is deleted before anything comes of it."""
+    notice = "0 < start notify \n 0 > start-ok notify \n @queue q \n @open 1 \n 1 > consume q no_wait \n @barrier 1 \n"
+    deleted = "@open 2 \n 2 > delete q \n 2 < delete-ok \n 1 < cancel amq.ctag-a \n @barrier 1"
+    assert play(notice + deleted).broken == []
