@@ -207,7 +207,7 @@ def test_binding_exchanges(stage: Stage) -> None:
 
 @rule("AUTH-010", queue_types=CLASSIC)
 def test_publishing(stage: Stage) -> None:
-    """The user may write the queue behind the exchange, but not the exchange, and publishes a large body, too; another may
+    """The user may write the queue behind the exchange, but not the exchange, and has a large body as well; another may
     write the exchange alone, and tries others after it."""
     queue = stage.queue()
     exchange, other = stage.exchange(queue), stage.exchange(queue)

@@ -10,7 +10,10 @@ from collections.abc import Sequence
 
 from codec import methods as m
 from conformance.drive.channel import Channel
+from conformance.drive.doors import HEADER as HANDSHAKE
+from conformance.drive.doors import dial, enter, log_in, say
 from conformance.drive.drivers.octets import BODY, FLOW, HEADER, HEARTBEAT, METHOD, frame, header
+from conformance.drive.drivers.raw import RawConnection
 from conformance.drive.scenes.marks import QueueType, rule
 from conformance.drive.stage import Stage
 
@@ -24,11 +27,24 @@ def publish(channel: Channel) -> bytes:
     return m.BasicPublish(channel.number, exchange="amq.fanout").encode()
 
 
-def strike(stage: Stage, vectors: Sequence[Sequence[bytes] | bytes], **agreed: int) -> None:
+def connect(stage: Stage, name: str, frame_max: int) -> RawConnection | None:
+    """A connection for frames of so many octets at most; 0: as many as the broker offers."""
+    if not frame_max:
+        return stage.connect(name)
+    link = dial(stage, name)
+    say(stage, (link, HANDSHAKE))
+    log_in(stage, link)
+    return link if enter(stage, link, frame_max=frame_max) else None
+
+
+def strike(stage: Stage, vectors: Sequence[Sequence[bytes] | bytes], frame_max: int = 0) -> None:
     """Each on a connection with an open channel; then one that did nothing wrong is asked for an answer."""
     bystander = stage.channel()
     for number, vector in enumerate(vectors, len(stage.connections) + 1):
-        channel = stage.channel(connection=stage.connect(f"c{number}", **agreed))
+        link = connect(stage, f"c{number}", frame_max)
+        if link is None:
+            return
+        channel = stage.channel(connection=link)
         stage.barrier(channel)
         channel.connection.send(*((vector,) if isinstance(vector, bytes) else vector))
         stage.quiesce()
@@ -66,12 +82,12 @@ def test_a_frame_that_is_too_large(stage: Stage) -> None:
         _too_large(stage, SMALL, frame_max=SMALL)
 
 
-def _too_large(stage: Stage, room: int, **agreed: int) -> None:
+def _too_large(stage: Stage, room: int, frame_max: int = 0) -> None:
     body = bytes(room + 1)
     declare = m.ExchangeDeclare(1, exchange="amq.fanout", type="fanout", passive=True, arguments=[("x", "S", body)])
     publish = m.BasicPublish(1).encode()
     content = publish + frame(HEADER, 1, header(size=len(body))) + frame(BODY, 1, body)
-    strike(stage, [(content,), declare.encode()], **agreed)
+    strike(stage, [(content,), declare.encode()], frame_max)
 
 
 @rule("FRAME-004", queue_types=CLASSIC)

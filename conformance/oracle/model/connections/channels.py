@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from conformance.oracle.model.connections.connection import Connection
     from conformance.oracle.model.consumers.cancelling import Ended
     from conformance.oracle.model.consumers.clocks import Levels
+    from conformance.oracle.model.queues.emptied import QuietPurge
     from conformance.oracle.model.queues.queue import Queue
     from conformance.oracle.topology import TopologyChange
 
@@ -180,7 +181,7 @@ class ChannelLife:
     """Consumers of which it is not yet proven that their queue knows them."""
     silent: list[Consumer] = field(default_factory=list)
     """Consumers that were cancelled without answer, and may still be there."""
-    untold: list[TopologyChange] = field(default_factory=list)
+    untold: list[TopologyChange | QuietPurge] = field(default_factory=list)
     """What was changed with nowait, and may not be done yet."""
     risk: int = 0
     """The last request that fails the channel if its queue is deleted before; until an answer shows that it did not."""

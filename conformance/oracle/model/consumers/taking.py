@@ -23,7 +23,7 @@ def begin(queue: Queue, receiver: PotentialReceiver) -> PotentialReceiver:
     queue.disturbed = True
     queue.stirred += 1
     queue.receivers[receiver] = None
-    if queue.purging:
+    if queue.emptied == queue.purged:  # a purge is under way
         queue.emptied = 0
     if queue.shared() and any(not copy.proof for copy in queue.returned.values()):
         queue.orders.lose()  # where these go is not known any more

@@ -15,6 +15,7 @@ from conformance.oracle.model.connections import requests
 from conformance.oracle.model.connections.channels import ChannelLife
 from conformance.oracle.model.consumers import cancelling, clocks, timeouts
 from conformance.oracle.model.queues import counts, declaring, dropping
+from conformance.oracle.model.queues.emptied import QuietPurge
 from conformance.oracle.model.queues.stock import stock_of
 from conformance.oracle.model.records import Census, Request
 from conformance.oracle.topology import TopologyChange
@@ -73,6 +74,8 @@ def purge(model: Model, channel: ChannelLife, event: Event) -> None:
     if request is not None:
         request.source, request.census = queue, counts.sent(census)
         request.rule = "QUEUE-034" if long else ""
+    elif queue is not None:
+        channel.untold.append(QuietPurge(event.seq, queue))
 
 
 def arrange(model: Model, channel: ChannelLife, event: Event) -> None:

@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
+from conformance.history.events import Event
 from conformance.oracle.model.queues.counts import rests
 from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.model.records import OUT
+
+
+@dataclass(frozen=True, slots=True)
+class QuietPurge:
+    """One that is not answered: what the same channel answers later shows that it is done."""
+
+    sent: int
+    queue: Queue
+
+    def came(self, event: Event) -> None:
+        """It has been carried out by now."""
+        self.queue.emptied = event.seq if self.queue.emptied == self.sent else 0
 
 
 def bare(queue: Queue) -> bool:

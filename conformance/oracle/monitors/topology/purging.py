@@ -19,7 +19,7 @@ from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.requeueing.auto import of_end
 from conformance.oracle.monitors.table import judges
 
-SPARED, LAST = "QUEUE-019", "QUEUE-015"
+SPARED, LAST, QUIET = "QUEUE-019", "QUEUE-015", "NOWAIT-004"
 
 
 @judges(Delivered, SPARED, again=True)
@@ -56,7 +56,7 @@ def left_behind(fact: FirstDelivery, notes: Notes) -> None:
         return
     allowed = f"nothing that was ready in {queue.name} when that was purged"
     seen = f"{copy.id}, which was confirmed before that"
-    notes.find(SPARED, fact.event, allowed, seen, queue.purged, queue.emptied, unless=(LAST,))
+    notes.find(SPARED, fact.event, allowed, seen, queue.purged, queue.emptied, unless=(LAST, QUIET))
 
 
 def _returned(copy: Copy) -> bool:

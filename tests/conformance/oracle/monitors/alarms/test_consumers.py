@@ -232,5 +232,5 @@ def test_tags_that_the_broker_chooses_may_be_known_late(play, quiet: bool) -> No
 def test_who_has_no_tag_yet_is_told_of_its_end(play) -> None:
     """CAN-010: the queue of a consumer that was started without an answer is deleted before anything comes of it."""
     notice = "0 < start notify \n 0 > start-ok notify \n @queue q \n @open 1 \n 1 > consume q no_wait \n @barrier 1 \n"
-    deleted = "@open 2 \n 2 > delete q \n 2 < delete-ok \n 1 < cancel amq.ctag-a \n @barrier 1"
+    deleted = "@open 2 \n 2 > delete q \n 2 < delete-ok \n 1 < cancel amq.ctag-a no_wait \n @barrier 1"
     assert play(notice + deleted).broken == []

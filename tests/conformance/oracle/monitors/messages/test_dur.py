@@ -170,6 +170,7 @@ BROKEN = [
     ("DUR-011", exchange("direct durable", "exchange-ok", before=UNDECLARED)),
     ("DUR-011", routed(UNBOUND, comes_back=False, worked=False)),
     ("DUR-011", left(PURGED, P("m1"))),
+    ("DUR-011", left(FULL + "90 > purge q no_wait \n @barrier 90 \n", P("m1"))),
     ("DUR-011", left(RENEWED, P("m2"))),
     ("DUR-012", FOUND + BACK + f"d:1 > exchange amq.topic direct passive \n d:1 < {NO_EXCHANGE}"),
     ("DUR-013", left(FULL, P("m1"), P("m2")) + DEADLINE),

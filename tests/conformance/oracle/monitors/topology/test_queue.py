@@ -34,6 +34,7 @@ ALONE, FAILED = "@queue q \n @consume 1 q c1 \n", "1 > ack 9 \n 1 < closed 406 6
 COUNT = "@open 2 \n 2 > declare q passive \n 2 < declare-ok q 0 "
 WAITING = "@open 1 \n 1 > declare q auto_delete \n 1 < declare-ok q \n" + FIND
 LAST = STOCKED + "@open 1 \n 1 > declare q durable passive \n 1 < declare-ok q \n 1 > get \n 1 < get-empty \n"
+QUIET = STOCKED + "@open 1 \n 1 > purge q no_wait \n"
 SOUND = {
     "QUEUE-001": GONE + FIND + NOT_FOUND,
     "QUEUE-002": Q + FIND + "1 < declare-ok q",
@@ -60,6 +61,7 @@ SOUND = {
 }
 BROKEN = [
     ("QUEUE-015", LAST + "@drain q m1"),
+    ("QUEUE-019", QUIET + "@barrier 1 \n @drain q m1"),
     ("QUEUE-015", "@open 1 \n 1 > purge \n 0 < kicked 530 50 30 NOT_ALLOWED"),
     ("QUEUE-001", GONE + FIND + "1 < declare-ok q"),
     ("QUEUE-001", GONE + FIND + "0 < kicked 404 50 10 NOT_FOUND"),
@@ -198,7 +200,10 @@ def test_what_is_lost_says_nothing_of_the_empty_name(play, rest: str) -> None:
 
 
 def test_a_purge_by_the_empty_name_may_be_that_of_another_queue(play) -> None:
-    found = play(
-        STOCKED + LAST.partition("m1 \n")[2].replace("get-empty", "purge-ok").replace("get ", "purge ") + "@drain q m1"
-    )
-    assert [one.unless for one in found.judge.judgement.findings if one.rule == "QUEUE-019"] == [("QUEUE-015",)]
+    purged = LAST.replace("get-empty", "purge-ok").replace("1 > get", "1 > purge")
+    (found,) = (one for one in play(purged + "@drain q m1").judge.judgement.findings if one.rule == "QUEUE-019")
+    assert found.unless == ("QUEUE-015", "NOWAIT-004")
+
+
+def test_a_purge_without_an_answer_may_come_late(play) -> None:
+    assert play(QUIET + "@drain q m1 \n @barrier 1").broken == []
