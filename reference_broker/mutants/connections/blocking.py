@@ -6,8 +6,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from codec import Content
+from codec import Content, Header
 from codec import methods as m
+from reference_broker.core.channels.channel import Channel
 from reference_broker.core.connections.connection import Connection
 from reference_broker.core.connections.intake import Inbound, Intake
 from reference_broker.core.parts import Parts
@@ -112,3 +113,27 @@ lost(
     "BLOCK-005",
     "TX-010",
 )
+
+
+lost(
+    "blocking.questions-lost",
+    "of what a blocked client has asked gets and declarations are not answered",
+    lambda connection, frame: isinstance(frame, m.BasicGet | m.QueueDeclare),
+    "BLOCK-005",
+    "ERR-014",
+)
+
+
+@changes("blocking.large-untold", "who publishes a body of several frames is not told that it is blocked", "BLOCK-003")
+def large_untold(parts: Parts) -> None:
+    below, publish = parts.connection, parts.publish
+
+    def remember(channel: Channel, method: m.BasicPublish, header: Header, body: bytes) -> None:
+        vars(channel.connection)["mutant_large"] = len(body) > channel.connection.outbox.frame_max
+        publish(channel, method, header, body)
+
+    def announces(self: Connection, capability: str) -> bool:
+        return below.announces(self, capability) and not (capability == ANNOUNCED and vars(self).get("mutant_large"))
+
+    parts.publish = remember
+    parts.override("connection", announces=announces)

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 import codec
 from codec import methods as m
-from reference_broker.core.access import Rights
+from reference_broker.core.access import Rights, Topics
 from reference_broker.core.channels.channel import Channel
-from reference_broker.core.needs import Need, Needs
+from reference_broker.core.needs import DEFAULT, Need, Needs
 from reference_broker.core.parts import Parts
 from reference_broker.mutants.kinds import changes, replaces
 
@@ -71,3 +71,38 @@ def looks_quietly(parts: Parts) -> None:
             below.check_looking(self, rights, channel, method)
 
     parts.override("needs", check_looking=check_looking)
+
+
+@replaces(
+    "needs.of",
+    "forms.deletes-if-unused-freely",
+    "the deletion of an exchange with if-unused takes no rights",
+    "AUTH-005",
+)
+def deletes_if_unused_freely(self: Needs, channel: Channel, method: codec.Method) -> Iterable[Need]:
+    free = isinstance(method, m.ExchangeDelete) and method.if_unused
+    return () if free else Needs.of(self, channel, method)
+
+
+@replaces("needs.check", "forms.large-publishes-freely", "a publish of several body frames takes no rights", "AUTH-010")
+def large_publishes_freely(
+    self: Needs, rights: Rights, channel: Channel, method: codec.Method, header: codec.Header | None = None
+) -> None:
+    if header is None or header.body_size < channel.connection.outbox.frame_max:
+        Needs.check(self, rights, channel, method, header)
+
+
+@replaces("needs.of", "forms.missing-heir-freely", "a missing dead-letter exchange takes no rights", "AUTH-003")
+def missing_heir_freely(self: Needs, channel: Channel, method: codec.Method) -> Iterable[Need]:
+    for right, kind, name in Needs.of(self, channel, method):
+        there = name == DEFAULT or name in channel.vhost.exchanges
+        if there or kind != "exchange" or not isinstance(method, m.QueueDeclare):
+            yield right, kind, name
+
+
+@replaces("needs.check_topics", "forms.no-word-freely", "the empty routing key takes no rights to topics", "AUTH-021")
+def no_word_freely(
+    self: Needs, topics: Topics, channel: Channel, method: codec.Method, header: codec.Header | None
+) -> None:
+    if not isinstance(method, m.BasicPublish) or method.routing_key:
+        Needs.check_topics(self, topics, channel, method, header)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from codec import methods as m
@@ -83,3 +84,49 @@ def errors_end_all(parts: Parts) -> None:
             raise ConnectionException(ReplyCode.NOT_FOUND, str(error)) from None
 
     parts.override("intake", serve=serve)
+
+
+def _answers(kind: type[Any], name: str, says: str, rule: str, when: Callable[[Channel, Any], bool]) -> None:
+    """It is answered in this case, also with nowait."""
+
+    @changes(name, says, rule)
+    def apply(parts: Parts) -> None:
+        below = parts.handlers[kind]
+
+        def handle(channel: Channel, method: Any) -> None:
+            method.no_wait = method.no_wait and not when(channel, method)
+            below(channel, method)
+
+        parts.handlers[kind] = handle
+
+
+_answers(
+    m.ExchangeBind,
+    "nowait.known-binding-answered",
+    "exchange.bind with nowait is answered where the binding is there already",
+    "NOWAIT-001",
+    lambda channel, method: channel.vhost.is_bound(
+        method.source, channel.vhost.exchange(method.destination), method.routing_key, method.arguments
+    ),
+)
+_answers(
+    m.ExchangeDelete,
+    "nowait.missing-deletion-answered",
+    "exchange.delete with nowait is answered where there is no such exchange",
+    "NOWAIT-001",
+    lambda channel, method: method.exchange not in channel.vhost.exchanges,
+)
+_answers(
+    m.ConfirmSelect,
+    "nowait.second-select-answered",
+    "a second confirm.select is answered, also with nowait",
+    "CNF-001",
+    lambda channel, method: channel.confirms is not None,
+)
+_answers(
+    m.BasicCancel,
+    "nowait.unknown-cancel-answered",
+    "basic.cancel with nowait is answered where nobody has the tag",
+    "CAN-014",
+    lambda channel, method: method.consumer_tag not in channel.consumers,
+)

@@ -57,3 +57,18 @@ def namesakes_cancelled(parts: Parts) -> None:
             other.cancel(method.consumer_tag)
 
     parts.handlers[m.BasicCancel] = cancel
+
+
+@changes("again.known-queue", "who has consumed from a queue may do so when it is gone", "CONSUME-003")
+def known_queue(parts: Parts) -> None:
+    below = parts.handlers[m.BasicConsume]
+
+    def consume(channel: Channel, method: m.BasicConsume) -> None:
+        known: set[str] = memory(channel, "known", set)
+        if method.queue in known and method.queue not in channel.vhost.queues:
+            channel.connection.send(m.BasicConsumeOk(channel.number, method.consumer_tag))
+            return
+        below(channel, method)
+        known.add(method.queue)
+
+    parts.handlers[m.BasicConsume] = consume

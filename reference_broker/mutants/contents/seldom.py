@@ -1,4 +1,4 @@
-"""Headers, right as long as their names are short, and their values say something."""
+"""Headers, right as long as their names are short, and their values say something; gets and returns, right mostly."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from codec import methods as m
 from codec.values import FieldTable
 from reference_broker.core.channels.channel import Channel
 from reference_broker.core.parts import Parts
-from reference_broker.mutants.kinds import changes
+from reference_broker.core.queues.message import Message
+from reference_broker.mutants.kinds import changes, memory, replaces
 
 SHORT = 32
 
@@ -45,4 +46,44 @@ _headers(
     "RQ-016",
     "CONTENT-002",
     spoil=lambda fields: [one for one in fields if one[1:] != ("t", False)],
+)
+
+
+@changes("seldom.known-is-empty", "a queue that a channel has declared is found empty when it is gone", "GET-001")
+def known_is_empty(parts: Parts) -> None:
+    declares, gets = parts.handlers[m.QueueDeclare], parts.handlers[m.BasicGet]
+
+    def declare(channel: Channel, method: m.QueueDeclare) -> None:
+        declares(channel, method)
+        memory(channel, "known", set).add(channel.last_queue)
+
+    def get(channel: Channel, method: m.BasicGet) -> None:
+        if method.queue in memory(channel, "known", set) and method.queue not in channel.vhost.queues:
+            channel.connection.send(m.BasicGetEmpty(channel.number))
+        else:
+            gets(channel, method)
+
+    parts.handlers[m.QueueDeclare], parts.handlers[m.BasicGet] = declare, get
+
+
+def _returns(name: str, says: str, address: Callable[[Channel, str, Message], tuple[str, str]]) -> None:
+    """A return names this exchange and this routing key."""
+
+    @replaces("channel.give_back", name, says, "RETURN-005")
+    def give_back(self: Channel, exchange: str, message: Message) -> None:
+        method = m.BasicReturn(self.number, 312, "NO_ROUTE", *address(self, exchange, message))
+        self.connection.send_content(method, message)
+
+
+def _last_tried(channel: Channel, exchange: str, message: Message) -> tuple[str, str]:
+    found = channel.vhost.exchanges.get(exchange)
+    tried = found.alternate if found is not None and found.alternate in channel.vhost.exchanges else exchange
+    return tried, message.routing_key
+
+
+_returns("seldom.returned-by-the-alternate", "a return names the alternate exchange that was tried", _last_tried)
+_returns(
+    "seldom.returned-by-the-last-key",
+    "a return of a message with CC names the last of its keys",
+    lambda channel, exchange, message: (exchange, message.routing_keys()[-1]),
 )

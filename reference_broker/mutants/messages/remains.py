@@ -6,11 +6,14 @@ from collections.abc import Callable
 from operator import attrgetter
 
 import codec
+from codec import methods as m
 from reference_broker.core.channels.channel import Channel, acked
 from reference_broker.core.channels.transaction import Transaction
 from reference_broker.core.parts import Parts
 from reference_broker.core.queues.message import PERSISTENT, Entry, Message
 from reference_broker.core.queues.queue import Queue
+from reference_broker.core.routing import Exchange
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.dialects import deadlettering
 from reference_broker.mutants.kinds import Mutant, changes, enter, memory, replaces
 
@@ -198,3 +201,80 @@ def fetched_unmarked(parts: Parts) -> None:
         entry.redelivered = entry.redelivered and all(one is not entry for one in memory(self, "fetched", list))
 
     parts.override("queue", get=get, read_back=read_back)
+
+
+@changes("remains.quiet-queues", "a durable queue that was declared with nowait is gone after a restart", "DUR-001")
+def quiet_queues(parts: Parts) -> None:
+    below, hosts = parts.handlers[m.QueueDeclare], parts.vhost
+
+    def declare(channel: Channel, method: m.QueueDeclare) -> None:
+        new = method.no_wait and method.queue not in channel.vhost.queues
+        below(channel, method)
+        if new:
+            memory(channel.vhost, "quiet", list).append(channel.vhost.queues[channel.last_queue])
+
+    def restart(self: VirtualHost) -> None:
+        hosts.restart(self)
+        for queue in memory(self, "quiet", list):
+            if self.queues.get(queue.name) is queue:
+                self.delete_queue(queue)
+
+    parts.handlers[m.QueueDeclare] = declare
+    parts.override("vhost", restart=restart)
+
+
+@changes("remains.quiet-bindings", "a binding that was made with nowait is gone after a restart", "DUR-005")
+def quiet_bindings(parts: Parts) -> None:
+    below, hosts = parts.handlers[m.QueueBind], parts.vhost
+
+    def bind(channel: Channel, method: m.QueueBind) -> None:
+        below(channel, method)
+        if method.no_wait:
+            memory(channel.vhost, "quiet", list).append(method)
+
+    def restart(self: VirtualHost) -> None:
+        hosts.restart(self)
+        for one in memory(self, "quiet", list):
+            if one.exchange in self.exchanges and one.queue in self.queues:
+                self.unbind(self.exchanges[one.exchange], self.queues[one.queue], one.routing_key, one.arguments)
+
+    parts.handlers[m.QueueBind] = bind
+    parts.override("vhost", restart=restart)
+
+
+@changes("remains.passed-on", "what has passed a binding between exchanges is gone after a restart", "DUR-013")
+def passed_on(parts: Parts) -> None:
+    hosts, queues = parts.vhost, parts.queue
+
+    def publish(self: VirtualHost, exchange: str, message: Message) -> tuple[bool, bool]:
+        source = self.exchanges.get(exchange)
+        if source is not None and any(isinstance(one.destination, Exchange) for one in source.bindings):
+            memory(self, "onward", list).append(message)
+        return hosts.publish(self, exchange, message)
+
+    def lasts(self: Queue, entry: Entry) -> bool:
+        return queues.lasts(self, entry) and all(one is not entry.message for one in memory(self.vhost, "onward", list))
+
+    parts.override("vhost", publish=publish)
+    parts.override("queue", lasts=lasts)
+
+
+@changes("remains.purged-quietly", "what was purged with nowait is back after a restart", "DUR-011")
+def purged_quietly(parts: Parts) -> None:
+    below, queues = parts.handlers[m.QueuePurge], parts.queue
+
+    def purge(channel: Channel, method: m.QueuePurge) -> None:
+        queue = channel.vhost.queues.get(method.queue)
+        if queue is not None and method.no_wait:
+            memory(queue, "purged", list).extend(queue.ready.entries())
+        below(channel, method)
+
+    def restart(self: Queue) -> None:
+        back: list[Entry] = memory(self, "purged", list)
+        for entry in back:
+            self.ready.push(entry)
+        back.clear()
+        queues.restart(self)
+
+    parts.handlers[m.QueuePurge] = purge
+    parts.override("queue", restart=restart)

@@ -59,6 +59,18 @@ walks(
     lambda vhost, exchange, how: how != ALTERNATE,
     "ROUTE-012",
 )
+walks(
+    "byways.headers-without-alternate",
+    "headers exchanges do not use their alternate",
+    lambda vhost, exchange, how: exchange.TYPE != "headers",
+    "ROUTE-012",
+)
+walks(
+    "byways.onward-or-alternate",
+    "an exchange that leads to another one does not use its alternate",
+    lambda vhost, exchange, how: not any(isinstance(one.destination, Exchange) for one in exchange.bindings),
+    "ROUTE-012",
+)
 walks("byways.alternate-renewed", "an alternate that is declared anew is not used any more", the_first, "ROUTE-012")
 
 

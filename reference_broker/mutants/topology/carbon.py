@@ -134,3 +134,15 @@ def not_in_transactions(parts: Parts) -> None:
         below.publish(self, channel, exchange, plain, mandatory)
 
     parts.override("transaction", publish=publish)
+
+
+@changes("carbon.empty-list", "a message whose header CC is an empty list goes nowhere", "ROUTE-018")
+def empty_list(parts: Parts) -> None:
+    below = parts.vhost
+
+    def publish(self: VirtualHost, exchange: str, message: Message) -> tuple[bool, bool]:
+        if ("CC", "A", []) in message.headers:
+            return False, True
+        return below.publish(self, exchange, message)
+
+    parts.override("vhost", publish=publish)

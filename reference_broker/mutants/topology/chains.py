@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from codec import methods as m
 from codec.values import FieldTable
+from reference_broker.core.channels.channel import Channel
 from reference_broker.core.channels.prefetch import Consumer
 from reference_broker.core.parts import Parts
 from reference_broker.core.queues.message import Message
@@ -130,3 +132,82 @@ def branch_cut(parts: Parts) -> None:
                 below.drop_binding(self, other)
 
     parts.override("vhost", drop_binding=drop_binding)
+
+
+@changes("chains.counted-twice", "an auto-delete exchange stays of which a binding was made twice", "EXCH-010")
+def counted_twice(parts: Parts) -> None:
+    below = parts.vhost
+
+    def bind(self: VirtualHost, source: Exchange, destination: Destination, key: str, arguments: FieldTable) -> None:
+        if self.is_bound(source.name, destination, key, arguments):
+            memory(source, "over", list).append(key)
+        below.bind(self, source, destination, key, arguments)
+
+    def drop_binding(self: VirtualHost, binding: Binding) -> None:
+        source = binding.source
+        auto_delete, source.auto_delete = source.auto_delete, source.auto_delete and not memory(source, "over", list)
+        below.drop_binding(self, binding)
+        source.auto_delete = auto_delete
+
+    parts.override("vhost", bind=bind, drop_binding=drop_binding)
+
+
+@changes(
+    "chains.fanout-unbound-whole",
+    "an unbind from a fanout exchange removes all bindings of its queue, whatever the key",
+    "ROUTE-002",
+    "ROUTE-014",
+)
+def fanout_unbound_whole(parts: Parts) -> None:
+    below = parts.vhost
+
+    def unbind(self: VirtualHost, source: Exchange, destination: Destination, key: str, arguments: FieldTable) -> None:
+        below.unbind(self, source, destination, key, arguments)
+        for binding in list(source.bindings) if source.TYPE == "fanout" else ():
+            if binding.destination is destination:
+                self.drop_binding(binding)
+
+    parts.override("vhost", unbind=unbind)
+
+
+def _made(channel: Channel) -> dict[tuple[str, str, str], Channel]:
+    """Who has made which binding of a queue."""
+    found: dict[tuple[str, str, str], Channel] = memory(channel.vhost, "made", dict)
+    return found
+
+
+@changes("chains.only-its-maker-unbinds", "only the connection that has bound a queue can unbind it", "ROUTE-014")
+def only_its_maker_unbinds(parts: Parts) -> None:
+    binds, unbinds = parts.handlers[m.QueueBind], parts.handlers[m.QueueUnbind]
+
+    def bind(channel: Channel, method: m.QueueBind) -> None:
+        binds(channel, method)
+        _made(channel)[method.exchange, method.queue, method.routing_key] = channel
+
+    def unbind(channel: Channel, method: m.QueueUnbind) -> None:
+        maker = _made(channel).get((method.exchange, method.queue, method.routing_key), channel)
+        if maker.connection is channel.connection:
+            unbinds(channel, method)
+        else:
+            channel.connection.send(m.QueueUnbindOk(channel.number))
+
+    parts.handlers[m.QueueBind], parts.handlers[m.QueueUnbind] = bind, unbind
+
+
+@changes("chains.fall-with-a-channel", "the bindings that a channel has made go when it fails", "BIND-014", "ROUTE-001")
+def fall_with_a_channel(parts: Parts) -> None:
+    binds, below = parts.handlers[m.QueueBind], parts.channel
+
+    def bind(channel: Channel, method: m.QueueBind) -> None:
+        binds(channel, method)
+        memory(channel, "bound", list).append(method)
+
+    def fail(self: Channel) -> None:
+        below.fail(self)
+        for one in memory(self, "bound", list):
+            source, queue = self.vhost.exchanges.get(one.exchange), self.vhost.queues.get(one.queue)
+            if source is not None and queue is not None:
+                self.vhost.unbind(source, queue, one.routing_key, one.arguments)
+
+    parts.handlers[m.QueueBind] = bind
+    parts.override("channel", fail=fail)

@@ -6,10 +6,13 @@ from collections.abc import Callable
 from copy import copy
 from typing import Any
 
+import codec
 from codec import methods as m
 from reference_broker.core.channels.channel import Channel
 from reference_broker.core.channels.prefetch import Consumer
 from reference_broker.core.channels.topology import declared
+from reference_broker.core.connections.connection import Connection
+from reference_broker.core.connections.outbox import Outbound
 from reference_broker.core.errors import AmqpException, ChannelException, precondition
 from reference_broker.core.parts import Parts
 from reference_broker.core.queues.message import Message
@@ -194,3 +197,171 @@ keeps(
     "an auto-delete queue with messages stays when its last consumer leaves",
     lambda queue, consumer: len(queue.ready) > 0,
 )
+
+
+keeps(
+    "halfway.exclusive-keeps-it",
+    "an auto-delete queue stays when its last consumer was an exclusive one",
+    lambda queue, consumer: queue.exclusive_consumer,
+)
+
+
+@changes(
+    "halfway.refusal-keeps-it",
+    "an auto-delete queue stays once its deletion was refused",
+    "QUEUE-024",
+)
+def refusal_keeps_it(parts: Parts) -> None:
+    below, queues = parts.handlers[m.QueueDelete], parts.queue
+
+    def delete(channel: Channel, method: m.QueueDelete) -> None:
+        try:
+            below(channel, method)
+        except ChannelException:
+            memory(channel.vhost, "refused", set).add(method.queue)
+            raise
+
+    def leave(self: Queue, consumer: Consumer) -> None:
+        auto_delete = self.auto_delete
+        self.auto_delete = auto_delete and self.name not in memory(self.vhost, "refused", set)
+        queues.leave(self, consumer)
+        self.auto_delete = auto_delete
+
+    parts.handlers[m.QueueDelete] = delete
+    parts.override("queue", leave=leave)
+
+
+@handling((m.QueueDelete,), "halfway.automatic-is-no-use", "consumers without acknowledgements are no use", "QUEUE-012")
+def automatic_is_no_use(channel: Channel, method: m.QueueDelete, below: Handle) -> None:
+    queue = channel.vhost.queues.get(method.queue)
+    method.if_unused = method.if_unused and queue is not None and any(not one.no_ack for one in queue.consumers)
+    below(channel, method)
+
+
+@changes("halfway.automatic-uncounted", "declare-ok does not count consumers without acknowledgements", "QUEUE-020")
+def automatic_uncounted(parts: Parts) -> None:
+    below = parts.connection
+
+    def send(self: Connection, item: Outbound) -> None:
+        queue = self.vhost.queues.get(item.queue) if isinstance(item, m.QueueDeclareOk) else None
+        if isinstance(item, m.QueueDeclareOk) and queue is not None:
+            item.consumer_count = sum(not one.no_ack for one in queue.consumers)
+        below.send(self, item)
+
+    parts.override("connection", send=send)
+
+
+@handling(
+    (m.QueueDeclare,),
+    "halfway.own-not-compared",
+    "a channel that declares its last queue again, which it has made, has nothing compared",
+    "QUEUE-004",
+    "QUEUE-005",
+)
+def own_not_compared(channel: Channel, method: m.QueueDeclare, below: Handle) -> None:
+    made = memory(channel, "made", set)
+    if method.queue and method.queue == channel.last_queue and method.queue in made:
+        method.passive = True
+    new = method.queue not in channel.vhost.queues
+    below(channel, method)
+    if new:
+        made.add(channel.last_queue)
+
+
+@changes(
+    "halfway.goes-with-its-channel",
+    "an exclusive queue goes when the channel fails that has declared it",
+    "QUEUE-002",
+    "QUEUE-007",
+)
+def goes_with_its_channel(parts: Parts) -> None:
+    below = parts.channel
+
+    def fail(self: Channel) -> None:
+        below.fail(self)
+        queue = self.vhost.queues.get(self.last_queue)
+        if queue is not None and queue.owner is self.connection and not queue.consumers:
+            self.vhost.delete_queue(queue)
+
+    parts.override("channel", fail=fail)
+
+
+# -- exchanges, continued
+
+
+@handling(
+    (m.ExchangeDeclare,),
+    "halfway.alternate-of-a-look",
+    "an exchange that is looked for takes the alternate that is named",
+    "ROUTE-015",
+    "EXCH-004",
+)
+def alternate_of_a_look(channel: Channel, method: m.ExchangeDeclare, below: Handle) -> None:
+    below(channel, method)
+    exchange = channel.vhost.exchanges.get(method.exchange)
+    if exchange is not None and method.passive and method.arguments:
+        exchange.arguments = method.arguments
+        exchange.heed({})
+
+
+@handling(
+    (m.ExchangeDeclare,),
+    "halfway.refused-alternate",
+    "a declaration with another alternate is refused, and done",
+    "ROUTE-015",
+)
+def refused_alternate(channel: Channel, method: m.ExchangeDeclare, below: Handle) -> None:
+    try:
+        below(channel, method)
+    except ChannelException:
+        exchange = channel.vhost.exchanges.get(method.exchange)
+        if exchange is not None and method.arguments:
+            exchange.arguments = method.arguments
+            exchange.heed({})
+        raise
+
+
+def _internal(name: str, says: str, open_to: Callable[[Channel, str], bool]) -> None:
+    """Such a channel may publish to internal exchanges."""
+
+    @changes(name, says, "EXCH-013")
+    def apply(parts: Parts) -> None:
+        below = parts.publish
+
+        def publish(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
+            exchange = channel.vhost.exchanges.get(method.exchange)
+            internal, may = exchange is not None and exchange.internal, open_to(channel, method.exchange)
+            if exchange is not None:
+                exchange.internal = internal and not may
+            try:
+                below(channel, method, header, body)
+            finally:
+                if exchange is not None:
+                    exchange.internal = internal
+
+        parts.publish = publish
+
+
+_internal(
+    "halfway.internal-by-commit",
+    "what a transaction publishes may go to an internal exchange",
+    lambda channel, exchange: channel.transaction is not None,
+)
+
+
+def _known(channel: Channel, exchange: str) -> bool:
+    """Has it published there before?"""
+    known: set[str] = memory(channel, "known", set)
+    before = exchange in known
+    known.add(exchange)
+    return before
+
+
+_internal("halfway.internal-asked-once", "who has published to an exchange before it was internal goes on", _known)
+
+
+@handling((m.ExchangeDelete,), "halfway.headers-unused", "if-unused does not spare headers exchanges", "EXCH-009")
+def headers_unused(channel: Channel, method: m.ExchangeDelete, below: Handle) -> None:
+    exchange = channel.vhost.exchanges.get(method.exchange)
+    method.if_unused = method.if_unused and exchange is not None and exchange.TYPE != "headers"
+    below(channel, method)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from codec import methods as m
 from reference_broker.core.channels.channel import Channel
 from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import Entry
+from reference_broker.core.queues.queue import Queue
 from reference_broker.mutants.kinds import changes, memory
 from reference_broker.mutants.topology.binding import Handle, handling
 
@@ -130,3 +132,33 @@ def look_finds_all(channel: Channel, method: m.ExchangeDeclare, below: Handle) -
 def exchange_stays_bound(channel: Channel, method: m.ExchangeUnbind, below: Handle) -> None:
     if not method.no_wait:
         below(channel, method)
+
+
+@handling(
+    (m.BasicConsume,),
+    "quiet.consumed-from-is-last",
+    "the empty name stands for the queue that the channel consumes from",
+    "QUEUE-015",
+)
+def consumed_from_is_last(channel: Channel, method: m.BasicConsume, below: Handle) -> None:
+    below(channel, method)
+    channel.last_queue = method.queue or channel.last_queue
+
+
+@changes("quiet.purge-takes-all", "a purge with nowait removes what is unacknowledged as well", "QUEUE-019")
+def purge_takes_all(parts: Parts) -> None:
+    below, queues = parts.handlers[m.QueuePurge], parts.queue
+
+    def purge(channel: Channel, method: m.QueuePurge) -> None:
+        below(channel, method)
+        held = [one for each in channel.connection.broker.connections for one in each.channels.values()]
+        for delivery in [one for each in held for one in each.unacked.by_tag.values()] if method.no_wait else ():
+            if delivery.queue.name == method.queue:
+                memory(delivery.queue, "purged", list).append(delivery.entry)
+
+    def put_back(self: Queue, entry: Entry) -> None:
+        if all(one is not entry for one in memory(self, "purged", list)):
+            queues.put_back(self, entry)
+
+    parts.handlers[m.QueuePurge] = purge
+    parts.override("queue", put_back=put_back)

@@ -91,8 +91,12 @@ def test_the_right_login_and_virtual_host(stage: Stage) -> None:
 def test_client_properties_of_every_type(stage: Stage) -> None:
     """All in one table; an empty table of capabilities, and capabilities that are no table."""
     with dialled(stage, 3) as (talkative, modest, other):
-        lines = (talkative, EVERY_TYPE), (modest, {"capabilities": {}}), (other, {"capabilities": "none"})
-        say(stage, *((link, start_ok(stage, about)) for link, about in lines))
+        say(
+            stage,
+            (talkative, start_ok(stage, EVERY_TYPE)),
+            (modest, start_ok(stage, {"capabilities": {}})),
+            (other, start_ok(stage, {"capabilities": "none"})),
+        )
 
 
 @rule("CONN-007", "CONN-008", queue_types=CLASSIC)

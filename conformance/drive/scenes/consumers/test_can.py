@@ -359,13 +359,14 @@ def test_a_tag_is_used_again(stage: Stage) -> None:
 
 @rule("CAN-014", last=True)
 def test_a_cancel_without_answer(stage: Stage) -> None:
-    """Cancelled with nowait; what is published later goes to the other consumer, or stays."""
+    """Cancelled with nowait, and once more; what is published later goes to the other consumer, or stays."""
     queue = stage.queue()
     channel, other = stage.channel(), stage.channel()
     tag = channel.consume(queue)
     stage.quiesce()
-    channel.cancel(tag, no_wait=True)
-    twice(stage, channel)
+    for _ in "12":
+        channel.cancel(tag, no_wait=True)
+        twice(stage, channel)
     restock(stage, queue, 3)
     twice(stage, channel)
     stage.fetch(other, queue)

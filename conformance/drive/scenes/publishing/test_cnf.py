@@ -21,11 +21,12 @@ WIDE, ONE_BY_ONE = (1 << 8) + 2, 66
 
 @rule("CNF-001")
 def test_select_with_and_without_nowait(stage: Stage) -> None:
-    """Both bring confirm mode; only one brings an answer."""
+    """Both bring confirm mode; only one brings an answer, also when it is asked for once more."""
     queue = stage.queue()
     for no_wait in (False, True):
         channel = stage.channel()
-        channel.confirm(no_wait)
+        for _ in "12":
+            channel.confirm(no_wait)
         channel.publish(queue)
         stage.quiesce()
         stage.barrier(channel)

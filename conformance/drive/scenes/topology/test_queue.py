@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from codec import Method
@@ -281,7 +282,7 @@ def test_the_last_queue_of_the_channel(stage: Stage) -> None:
     """Each method with the empty name, where only another channel has declared a queue; then on that one, which uses
     others by their names; on one that has declared a queue whose name the broker chose; and on one that has declared it
     with nowait. A binding of it without a key has its name for one."""
-    exchange, queue = stage.exchange(kind="direct"), stage.queue()
+    exchange, queue, *others = stage.exchange(kind="direct"), *(stage.queue() for _ in range(5))
     channel, idle = stage.channel(), stage.channel()
     channel.declare(queue, passive=True)
     stage.quiesce()
@@ -293,7 +294,7 @@ def test_the_last_queue_of_the_channel(stage: Stage) -> None:
             stage.reopen(idle)
     confirming(stage).publish(queue, 2)
     stage.quiesce()
-    _use_by_name(stage, channel, exchange)
+    _use_by_name(stage, channel, exchange, others)
     for method in _by_last_name(channel, exchange):
         channel.send(method)
         stage.quiesce()
@@ -314,9 +315,9 @@ def test_the_last_queue_of_the_channel(stage: Stage) -> None:
             stage.quiesce()
 
 
-def _use_by_name(stage: Stage, channel: Channel, exchange: str) -> None:
-    """Queues that others have declared: none of them is the last one of this channel."""
-    bound, purged, got, consumed = (stage.queue() for _ in range(4))
+def _use_by_name(stage: Stage, channel: Channel, exchange: str, queues: Sequence[str]) -> None:
+    """None of these has been declared by this channel."""
+    bound, purged, got, consumed = queues
     channel.bind(bound, exchange, "another key")
     channel.purge(purged)
     channel.get(got)
