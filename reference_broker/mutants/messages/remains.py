@@ -216,7 +216,7 @@ def quiet_queues(parts: Parts) -> None:
     def restart(self: VirtualHost) -> None:
         hosts.restart(self)
         for queue in memory(self, "quiet", list):
-            if self.queues.get(queue.name) is queue:
+            if queue in self.queues.values():
                 self.delete_queue(queue)
 
     parts.handlers[m.QueueDeclare] = declare
