@@ -123,8 +123,11 @@ def _carry_out(model: Model, channel: ChannelLife, event: Event, earlier: int) -
     overtaking.changed(model, channel, event)
     if event.method in topology.TRANSITIONS:
         rerouting.changed(model, channel, event)
-    if isinstance(must, topology.Grant):
-        requests.claim(channel, event, must.rules, earlier)
+    rules = must.rules if isinstance(must, topology.Grant) else ()
+    if event.has("no_wait"):
+        requests.claim_quietly(channel, event, rules)
+    else:
+        requests.claim(channel, event, rules, earlier)
 
 
 def _depends_on_stock(event: Event) -> bool:

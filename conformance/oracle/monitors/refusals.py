@@ -182,8 +182,9 @@ def granted(fact: Answered, notes: Notes) -> None:
 
 @judges(ClosedUnasked)
 def denied(fact: ClosedUnasked, notes: Notes) -> None:
-    """The broker closed the channel over a method that it had to carry out, and for which the client has the rights."""
-    request = _blamed(fact.channel.pending(), ids_of(fact.event))
+    """The broker closed the channel over a method that it had to carry out, be it without an answer, and for which the
+    client has the rights."""
+    request = _blamed(fact.channel.asked(), ids_of(fact.event))
     connection = fact.channel.connection
     doubtful = connection.overheard or connection.unreadable or (request and request.seq < connection.regranted)
     forbidden = fact.event.args.get("reply_code") == ACCESS_REFUSED
@@ -205,7 +206,8 @@ def connection_denied(fact: ConnectionFailed, notes: Notes) -> None:
     if fact.error is not None or fact.failing:
         return
     pending = [one for channel in fact.connection.open_channels() for one in channel.pending()]
-    request = _blamed(pending, ids_of(event))
+    asked = [one for channel in fact.connection.open_channels() for one in channel.asked()]
+    request = _blamed(asked, ids_of(event))
     if request is None and pending and is_over(fact, pending[0].seq):
         request = pending[0]
     if request is not None:

@@ -10,7 +10,7 @@ from codec.errors import ReplyCode
 from reference_broker.core.channels import basic, topology
 from reference_broker.core.channels.channel import Channel
 from reference_broker.core.connections.intake import Intake
-from reference_broker.core.errors import ChannelException, ConnectionException
+from reference_broker.core.errors import ChannelException, ConnectionException, precondition
 from reference_broker.core.parts import HANDLERS, Handler, Parts
 from reference_broker.mutants.kinds import changes, handles
 
@@ -129,4 +129,51 @@ _answers(
     "basic.cancel with nowait is answered where nobody has the tag",
     "CAN-014",
     lambda channel, method: method.consumer_tag not in channel.consumers,
+)
+
+
+def _refuses(kind: type[Any], name: str, says: str, rule: str, when: Callable[[Channel, Any], bool]) -> None:
+    """It costs the channel in this case, where it wants no answer."""
+
+    @changes(name, says, rule)
+    def apply(parts: Parts) -> None:
+        below = parts.handlers[kind]
+
+        def handle(channel: Channel, method: Any) -> None:
+            if method.no_wait and when(channel, method):
+                raise precondition("this cannot be done without an answer")
+            below(channel, method)
+
+        parts.handlers[kind] = handle
+
+
+_refuses(
+    m.QueueDelete,
+    "nowait.gone-not-deleted",
+    "with nowait a queue that is gone cannot be deleted",
+    "QUEUE-018",
+    lambda channel, method: method.queue not in channel.vhost.queues,
+)
+_refuses(
+    m.ExchangeDelete,
+    "nowait.gone-exchange-not-deleted",
+    "with nowait an exchange that is gone cannot be deleted",
+    "EXCH-015",
+    lambda channel, method: method.exchange not in channel.vhost.exchanges,
+)
+_refuses(
+    m.ExchangeDeclare,
+    "nowait.exchange-not-again",
+    "with nowait an exchange that is there cannot be declared",
+    "EXCH-005",
+    lambda channel, method: not method.passive and method.exchange in channel.vhost.exchanges,
+)
+_refuses(
+    m.QueueBind,
+    "nowait.not-bound-again",
+    "with nowait what is bound cannot be bound",
+    "BIND-004",
+    lambda channel, method: channel.vhost.is_bound(
+        method.exchange, channel.vhost.queue(method.queue), method.routing_key, method.arguments
+    ),
 )

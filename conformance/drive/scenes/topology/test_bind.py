@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from codec import methods as m
 from codec import values
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.endings import ENDS, ended
@@ -68,13 +69,16 @@ def test_binding_missing_exchanges(stage: Stage) -> None:
 
 @rule("BIND-004", queue_types=CLASSIC)
 def test_the_same_binding_again(stage: Stage) -> None:
-    """Of a queue, with and without arguments; of an exchange; then a message, which comes once. What was bound twice is
-    gone when it is unbound."""
+    """Of a queue, with and without arguments, and once more without an answer; of an exchange; then a message, which
+    comes once. What was bound twice is gone when it is unbound."""
     queue, exchange, channel = stage.queue(), stage.exchange(), confirming(stage)
     for arguments in ({}, {"note": "red"}):
         for _ in range(2):
             channel.bind(queue, exchange, "key", arguments)
             stage.quiesce()
+    if stage.offers("nowait"):
+        channel.send(m.QueueBind(channel.number, queue=queue, exchange=exchange, routing_key="key", no_wait=True))
+        stage.barrier(channel)
     if stage.offers("exchange.bind"):
         source = stage.exchange()
         for _ in range(2):

@@ -86,7 +86,8 @@ def test_another_alternate_exchange(stage: Stage) -> None:
 
 @rule("EXCH-005", queue_types=CLASSIC)
 def test_the_same_exchange_again(stage: Stage) -> None:
-    """On the same channel, on another connection, with each flag; bound meanwhile; and two that are always there."""
+    """On the same channel, on another connection, with each flag; bound meanwhile; and two that are always there. Once
+    it is without an answer."""
     channel = stage.channel(connection=stage.connect("other"))
     for flag in ("", "durable", "auto_delete", "internal"):
         flags: dict[str, Any] = {flag: True} if flag else {}
@@ -97,6 +98,9 @@ def test_the_same_exchange_again(stage: Stage) -> None:
     channel.declare_exchange("amq.direct", "direct", durable=True)
     channel.declare_exchange("amq.fanout", "fanout", durable=True)
     stage.quiesce()
+    if stage.offers("nowait"):
+        channel.declare_exchange(exchange, "direct", no_wait=True, arguments=None, **flags)
+        stage.barrier(channel)
 
 
 @rule("EXCH-006", queue_types=CLASSIC)
@@ -316,11 +320,14 @@ def test_unknown_types(stage: Stage) -> None:
 
 @rule("EXCH-015", queue_types=CLASSIC)
 def test_deleting_what_is_gone(stage: Stage) -> None:
-    """By the channel that had deleted it, and by another one."""
+    """By the channel that had deleted it, and by another one; at last without an answer."""
     exchange, channel = declared(stage), stage.channel()
     for one in (channel, channel, stage.channel()):
         delete(one, exchange)
         stage.quiesce()
+    if stage.offers("nowait"):
+        channel.send(m.ExchangeDelete(channel.number, exchange=exchange, no_wait=True))
+        stage.barrier(channel)
 
 
 @rule("EXCH-016", queue_types=CLASSIC)

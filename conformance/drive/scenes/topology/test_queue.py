@@ -363,11 +363,14 @@ def test_what_is_in_use_is_deleted(stage: Stage) -> None:
 
 @rule("QUEUE-018", queue_types=CLASSIC)
 def test_what_is_gone_is_deleted(stage: Stage) -> None:
-    """By the channel that had deleted it, and by another one."""
+    """By the channel that had deleted it, and by another one; at last without an answer."""
     queue, channel = stage.queue(), stage.channel()
     for one in (channel, channel, stage.channel()):
         one.delete(queue)
         stage.quiesce()
+    if stage.offers("nowait"):
+        channel.delete(queue, no_wait=True)
+        stage.barrier(channel)
 
 
 @rule("QUEUE-019")

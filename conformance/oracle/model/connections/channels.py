@@ -181,6 +181,8 @@ class ChannelLife:
     """Consumers of which it is not yet proven that their queue knows them."""
     silent: list[Consumer] = field(default_factory=list)
     """Consumers that were cancelled without answer, and may still be there."""
+    quiet: list[Request] = field(default_factory=list)
+    """What was sent with nowait, and may not be handled yet, with what is claimed of it."""
     untold: list[TopologyChange | QuietPurge] = field(default_factory=list)
     """What was changed with nowait, and may not be done yet."""
     risk: int = 0
@@ -378,6 +380,10 @@ class ChannelLife:
     def over(self, since: int) -> bool:
         """Did its client know of its end when it sent this?"""
         return any(0 < end < since for end in (self.closed_with, self.close_seen, self.connection.ended))
+
+    def asked(self) -> list[Request]:
+        """All that may not be handled yet: what is to be answered, and what is not."""
+        return [*self.pending(), *(one for one in self.quiet if one.seq > self.handled)]
 
     def consumer_of(self, tag: str, message: str = "") -> Consumer | None:
         """Who has this tag. A consumer that was started without an answer, and left its tag to the broker, is known by

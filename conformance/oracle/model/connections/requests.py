@@ -9,7 +9,8 @@ from conformance.oracle.model.connections.connection import Connection
 from conformance.oracle.model.doubts.overtaking import names_in
 from conformance.oracle.model.records import ClientError, Request, Settlement, SettlementError
 
-PRECONDITION_FAILED = 406
+PRECONDITION_FAILED, QUIET = 406, 64
+"""So many methods that are not answered are remembered."""
 ASYNCHRONOUS = frozenset(
     {
         "basic.publish",
@@ -66,6 +67,14 @@ def claim(channel: ChannelLife, event: Event, rules: tuple[str, ...], earlier: i
         return
     if not earlier or any(one.seq == earlier for one in pending):
         pending[-1].claims, pending[-1].names = rules, names_in(event)
+
+
+def claim_quietly(channel: ChannelLife, event: Event, rules: tuple[str, ...]) -> None:
+    """The same of a method with nowait. Of too many nothing is claimed."""
+    known = [one for one in channel.quiet if one.seq > channel.handled]
+    sent = new_request(event)
+    sent.claims = rules if len(known) < QUIET else ()
+    channel.quiet = [*known[-QUIET:], sent]
 
 
 def fail_channel(

@@ -60,6 +60,9 @@ SOUND = {
     "QUEUE-021": WAITING + "1 < declare-ok q",
 }
 BROKEN = [
+    ("QUEUE-003", Q + "1 > declare q durable no_wait \n" + UNEQUAL),
+    ("QUEUE-018", GONE + "1 > delete q no_wait \n 1 < closed 404 50 40 NOT_FOUND"),
+    ("QUEUE-018", GONE + "1 > delete q no_wait \n 0 < kicked 541 50 40 INTERNAL_ERROR"),
     ("QUEUE-015", LAST + "@drain q m1"),
     ("QUEUE-019", QUIET + "@barrier 1 \n @drain q m1"),
     ("QUEUE-015", "@open 1 \n 1 > purge \n 0 < kicked 530 50 30 NOT_ALLOWED"),
@@ -107,6 +110,10 @@ BROKEN = [
     ("QUEUE-021", WAITING + NOT_FOUND),
 ]
 LAWFUL = {
+    "a close may mean what was sent before without an answer": GONE
+    + "1 > delete other if_empty no_wait \n 1 > delete q no_wait \n 1 < closed 406 50 40 PRECONDITION_FAILED",
+    "a close may mean what is sent after a method without an answer": GONE
+    + "1 > delete q no_wait \n @barrier 1 \n 1 > delete other if_empty \n 1 < closed 406 50 40 PRECONDITION_FAILED",
     "a queue that is spared is found": LENT + NOT_EMPTY + "@open 1 \n" + FIND + "1 < declare-ok q",
     "a queue that is deleted with if-empty is not": LENT + "1 < delete-ok \n" + FIND + NOT_FOUND,
     "somebody declares it before that is answered": LENT
