@@ -205,8 +205,9 @@ def _declared(things: Things) -> list[Route]:
 
 
 def _made_quietly(things: Things, direct: str) -> Route:
-    """A queue that is declared and bound without an answer."""
-    queue, channel = things.queue("quiet", no_wait=True), things.channel
+    """A queue that is declared and bound without an answer, on a channel of its own."""
+    channel = things.stage.channel(connection=things.stage.living())
+    queue = Things(things.stage, channel, things.queues).queue("quiet", no_wait=True)
     channel.send(m.QueueBind(channel.number, queue=queue, exchange=direct, routing_key="quiet", no_wait=True))
     things.stage.barrier(channel)
     del things.queues["quiet"][1]["no_wait"]
