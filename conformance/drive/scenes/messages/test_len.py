@@ -13,6 +13,7 @@ from conformance.drive.scenes.props import confirming, patiently
 from conformance.drive.stage import Stage
 
 MOST, OCTETS, OVERFLOW, LEVELS = "x-max-length", "x-max-length-bytes", "x-overflow", "x-max-priority"
+SINGLE = "x-single-active-consumer"
 REFUSE = "reject-publish"
 LARGE = ((1 << 16) + 9,) * 3
 WIDE = (1 << 8) + 2, (1 << 16) + 2, (1 << 32) + 2
@@ -169,11 +170,13 @@ def test_the_newest_is_refused(stage: Stage, limit: str, most: int) -> None:
     ("most", "limit", "levels"), [(1, MOST, 0), (4, MOST, 0), (4, OCTETS, 0), (3, MOST, 5), (3, OCTETS, 5)]
 )
 def test_what_comes_back_is_too_much(stage: Stage, most: int, limit: str, levels: int) -> None:
-    """A full queue is fetched from, and filled again; then what was fetched is given back. It may have priorities."""
-    given_back(stage, most, limit, levels)
+    """A full queue is fetched from, and filled again; then what was fetched is given back, one by one or together. It
+    may have priorities."""
+    for together in (False, True) if stage.offers("basic.nack") else (False,):
+        given_back(stage, most, limit, levels, together=together)
 
 
-def given_back(stage: Stage, most: int, limit: str, levels: int = 0) -> None:
+def given_back(stage: Stage, most: int, limit: str, levels: int = 0, *, together: bool = False) -> None:
     """A queue has room for so many messages, or for their octets, and gets some back when it is full."""
     queue = stage.queue({limit: most * (len(THREE) if limit == OCTETS else 1), **({LEVELS: levels} if levels else {})})
     publisher, keeper = confirming(stage), stage.channel()
@@ -183,7 +186,9 @@ def given_back(stage: Stage, most: int, limit: str, levels: int = 0) -> None:
         stage.confirmed(publisher)
         if first:
             stage.fetch(keeper, queue, most)
-    for tag in keeper.unacked:
+    if together:
+        keeper.nack(0, multiple=True)
+    for tag in () if together else keeper.unacked:
         keeper.reject(tag)
     stage.barrier(keeper)
     emptied(stage, keeper, queue, 2 * most)
@@ -264,28 +269,37 @@ def test_one_of_several_refuses(stage: Stage) -> None:
 
 
 @rule("LEN-013", queue_types=("classic",))
-def test_the_refused_are_dead_letters(stage: Stage) -> None:
-    """Five come to a queue for two, which says where its dead letters go."""
+@pytest.mark.parametrize("limit", [MOST, OCTETS], ids=["messages", "octets"])
+def test_the_refused_are_dead_letters(stage: Stage, limit: str) -> None:
+    """Five come to a queue for two, or for the octets of two, which says where its dead letters go."""
     grave, publisher = stage.queue(), confirming(stage)
     dead: dict[str, object] = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": grave}
-    queue = stage.queue({MOST: 2, OVERFLOW: "reject-publish-dlx", **dead})
-    publisher.publish(queue, 5)
+    queue = stage.queue({limit: 2 if limit == MOST else 2 * len(BODY), OVERFLOW: "reject-publish-dlx", **dead})
+    publisher.publish(queue, 5, body=BODY)
     stage.confirmed(publisher)
     wait(stage, ARRIVED)
     patiently(stage, lambda: emptied(stage, stage.channel(), grave, 5))
 
 
 @rule("LEN-015", queue_types=("classic",))
-def test_a_limit_beside_a_consumer(stage: Stage) -> None:
-    """Of nine that come to a queue for four its consumer takes one; then it is cancelled, and all are taken."""
-    queue, publisher, channel = stage.queue({MOST: 4}), confirming(stage), stage.channel()
+@pytest.mark.parametrize("single", [False, True])
+def test_a_limit_beside_a_consumer(stage: Stage, single: bool) -> None:
+    """Of nine that come to a queue for four its consumer takes one; then it is cancelled, and all are taken. Or there
+    are two consumers, of which one is served, and the other one waits."""
+    terms: dict[str, object] = {SINGLE: True} if single else {}
+    if single and not stage.cancels:
+        return
+    queue, publisher, channel = stage.queue({MOST: 4, **terms}), confirming(stage), stage.channel()
     channel.qos(1)
-    tag = channel.consume(queue)
-    stage.quiesce()
+    tags = []
+    for _ in range(1 + single):
+        tags.append(channel.consume(queue))
+        stage.quiesce()
     publisher.publish(queue, 9)
     stage.confirmed(publisher)
-    channel.cancel(tag)
-    stage.quiesce()
+    for tag in reversed(tags):
+        channel.cancel(tag)
+        stage.quiesce()
     emptied(stage, channel, queue, 9)
 
 

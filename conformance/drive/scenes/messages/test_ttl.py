@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from codec import values
 from conformance.drive.around import wait
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
@@ -27,6 +28,8 @@ AGES = (1 << 16) + 9, (1 << 31) + 9, (1 << 32) + 9
 """Milliseconds: a minute and more, four weeks and more, and seven."""
 SHORTLY = 1.2
 """Seconds after which a queue does not count what has expired."""
+OCTAL = 440
+"""Milliseconds; if they are read as an octal number, less than twice `HALF`."""
 TTL, LEVELS = "x-message-ttl", "x-max-priority"
 
 
@@ -59,8 +62,8 @@ def ask(stage: Stage, *queues: str) -> None:
 @pytest.mark.parametrize("beside", [None, "x-max-priority", "x-max-length", "x-single-active-consumer"])
 def test_the_time_of_a_message(stage: Stage, beside: str | None) -> None:
     """To gets, and to a consumer that comes too late, or has room too late; beside one that lives on. Or it comes
-    behind one that does, or before it, in a queue that has other arguments, too. It may come over an exchange or in a
-    transaction, and have no body."""
+    behind one that does, or before it, in a queue that has other arguments, too. It may come over an exchange, by CC or
+    in a transaction, and have no body."""
     if beside is not None and stage.queue_type == "classic":
         _behind_one(stage, beside)
     if beside is not None or not expires(stage):
@@ -69,7 +72,7 @@ def test_the_time_of_a_message(stage: Stage, beside: str | None) -> None:
     for queue in queues:
         mortal(channel, queue, SHORT, SHORT)
     mortal(channel, queues[2], LONG)
-    queues += _otherwise(channel, stage.queue(), stage.queue(), stage, expiration=str(SHORT))
+    queues += _otherwise(channel, stage, expiration=str(SHORT))
     stage.confirmed(channel)
     queues += _in_a_transaction(stage, stage.queue(), expiration=str(SHORT))
     full = _full(stage, expiration=str(SHORT))
@@ -100,11 +103,15 @@ def _room_again(stage: Stage, channel: Channel) -> None:
     stage.barrier(channel)
 
 
-def _otherwise(channel: Channel, bare: str, bound: str, stage: Stage, **properties: str) -> tuple[str, str]:
-    """A message without a body to the one queue, and one over an exchange to the other."""
+def _otherwise(channel: Channel, stage: Stage, life: Mapping[str, Any] | None = None, **properties: str) -> list[str]:
+    """A message without a body, one over an exchange, and one that only its CC leads somewhere: each to a queue."""
+    bare, bound, copied = (stage.queue(life) for _ in "123")
     channel.publish(bare, body=b"", properties=properties)
     channel.publish("", exchange=stage.exchange(bound), properties=properties)
-    return bare, bound
+    if stage.offers("sender-selected distribution"):
+        headers = values.table({"CC": [copied]})
+        channel.publish(f"{copied}.nobody", properties={**properties, "headers": headers})
+    return [bare, bound, copied]
 
 
 def _in_a_transaction(stage: Stage, queue: str, **properties: str) -> list[str]:
@@ -118,6 +125,20 @@ def _in_a_transaction(stage: Stage, queue: str, **properties: str) -> list[str]:
     channel.tx_commit()
     stage.quiesce()
     return [queue]
+
+
+def _as_dead_letters(channel: Channel, stage: Stage) -> list[str]:
+    """A message is rejected in one queue, and comes to one that gives it a time."""
+    if not stage.offers("x-dead-letter-exchange"):
+        return []
+    heir = stage.queue({TTL: SHORT})
+    queue, holder = stage.queue({"x-dead-letter-exchange": "", "x-dead-letter-routing-key": heir}), stage.channel()
+    channel.publish(queue)
+    stage.confirmed(channel)
+    for tag in stage.fetch(holder, queue):
+        holder.reject(tag, requeue=False)
+    stage.barrier(holder)
+    return [heir]
 
 
 def _behind_one(stage: Stage, beside: str) -> None:
@@ -143,8 +164,9 @@ def _behind_one(stage: Stage, beside: str) -> None:
 
 @rule("TTL-002")
 def test_the_time_of_a_queue(stage: Stage) -> None:
-    """The queue is older than its messages, and they come one after the other; or over an exchange, without body, or in
-    a transaction; or to a consumer that has room too late. It is declared again while they wait."""
+    """The queue is older than its messages, and they come one after the other; or over an exchange, by CC, without
+    body, in a transaction, or as dead letters; or to a consumer that has room too late. It is declared again while they
+    wait."""
     if not expires(stage):
         return
     channel, queues = confirming(stage), [stage.queue({TTL: SHORT}) for _ in "12"]
@@ -153,7 +175,7 @@ def test_the_time_of_a_queue(stage: Stage) -> None:
     wait(stage, HALF)
     channel.publish(queues[0])
     channel.publish(queues[1], 2)
-    queues += _otherwise(channel, stage.queue({TTL: SHORT}), stage.queue({TTL: SHORT}), stage)
+    queues += [*_otherwise(channel, stage, {TTL: SHORT}), *_as_dead_letters(channel, stage)]
     again, full = stage.queue({TTL: LONGER}), _full(stage, {TTL: SHORT})
     channel.publish(again)
     stage.confirmed(channel)
@@ -185,7 +207,7 @@ def test_until_then_it_is_there(stage: Stage) -> None:
 
     What lives for a moment is there for that moment, and what lives for longer than a number of two octets can say, or
     of four, is there as well. What dies of age in one queue, and goes to another, begins anew there. What a transaction
-    publishes begins with its commit.
+    publishes begins with its commit. A number may begin with noughts.
     """
     if not expires(stage):
         return
@@ -200,8 +222,11 @@ def test_until_then_it_is_there(stage: Stage) -> None:
     channel.publish(timed)
     mortal(channel, timed, LONG)
     mortal(channel, plain[1], 10, 2 * SHORT, LONG)
+    noughts = stage.queue()
+    channel.publish(noughts, properties={"expiration": f"00{OCTAL}"})
     stage.confirmed(channel)
     wait(stage, 2 * HALF)
+    look(stage, noughts, gets=1)
     look(stage, *plain, timed, lasting, *ages, gets=len(AGES))
     for life in MOMENTS:
         mortal(channel, plain[0], life)

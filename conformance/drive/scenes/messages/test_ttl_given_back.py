@@ -15,11 +15,11 @@ from conformance.drive.stage import Stage
 
 
 @rule("TTL-007")
-@pytest.mark.parametrize("how", ["reject", "nack", "close", "lost"])
+@pytest.mark.parametrize("how", ["reject", "nack", "recover", "close", "lost"])
 def test_given_back(stage: Stage, how: str) -> None:
     """Before its time is over, and after it; by its own time and that of its queue, which may have priorities. And by a
-    consumer that waited for it, after all its time, which may be none. Or by the end of the channel that held it, or of
-    its connection."""
+    consumer that waited for it, after all its time, which may be none. Or by basic.recover, or the end of the channel
+    that held it, or of its connection."""
     if not expires(stage):
         return
     channel, queues = confirming(stage), [stage.queue(), stage.queue({TTL: SHORT})]
@@ -30,8 +30,8 @@ def test_given_back(stage: Stage, how: str) -> None:
     for queue in queues[1::2]:
         channel.publish(queue, 2)
     stage.confirmed(channel)
-    if how in ("close", "lost"):
-        _by_the_end(stage, how, queues)
+    if how not in ("reject", "nack"):
+        _together(stage, how, queues)
         return
     holder = stage.channel()
     for queue in queues:
@@ -45,8 +45,8 @@ def test_given_back(stage: Stage, how: str) -> None:
     _from_a_consumer(stage, channel, how)
 
 
-def _by_the_end(stage: Stage, how: str, queues: Sequence[str]) -> None:
-    """Of a channel that ends when half the time is over, and of one that ends after all of it."""
+def _together(stage: Stage, how: str, queues: Sequence[str]) -> None:
+    """All that a channel holds, when half the time is over, and what another one holds, after all of it."""
     holder, late = (stage.channel(connection=stage.connect(name)) for name in ("holder", "late"))
     for queue in queues:
         for channel in (holder, late):
@@ -55,9 +55,21 @@ def _by_the_end(stage: Stage, how: str, queues: Sequence[str]) -> None:
         wait(stage, after)
         if ends is late:
             look(stage, *queues, gets=2)
-        ends.close() if how == "close" else ends.connection.abort()
-        stage.quiesce()
+        _lets_go(stage, ends, how)
+    if how == "recover":
+        wait(stage, HALF)
     look(stage, *queues, gets=2)
+
+
+def _lets_go(stage: Stage, channel: Channel, how: str) -> None:
+    """Of all that it holds."""
+    if how == "recover":
+        stage.require("basic.recover")
+        channel.recover()
+        stage.barrier(channel)
+        return
+    channel.close() if how == "close" else channel.connection.abort()
+    stage.quiesce()
 
 
 def _from_a_consumer(stage: Stage, publisher: Channel, how: str) -> None:

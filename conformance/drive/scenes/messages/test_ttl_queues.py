@@ -56,10 +56,10 @@ def test_nobody_uses_it(stage: Stage) -> None:
 
 @rule("TTL-011")
 def test_somebody_uses_it_again_and_again(stage: Stage) -> None:
-    """By gets, by a consumer that leaves, by itself or with its channel or connection, and by a declaration: also of
-    one that has just been deleted."""
-    got, consumed, declared, left, lost, anew = (stage.queue({"x-expires": LEASE}) for _ in "123456")
-    channel = stage.channel()
+    """By gets, of the connection that has declared it or of another, by a consumer that leaves, by itself or with its
+    channel or connection, and by a declaration: also of one that has just been deleted."""
+    got, theirs, consumed, declared, left, lost, anew = (stage.queue({"x-expires": LEASE}) for _ in "1234567")
+    channel, stranger = stage.channel(), stage.channel(connection=stage.connect("stranger"))
     leaving, losing = (stage.channel(connection=stage.connect(name)) for name in ("leaving", "losing"))
     for queue, consumer in ((left, leaving), (lost, losing)):
         consumer.consume(queue)
@@ -67,6 +67,7 @@ def test_somebody_uses_it_again_and_again(stage: Stage) -> None:
     for turn in range(4):
         wait(stage, PART)
         stage.get(channel, got)
+        stage.get(stranger, theirs)
         if turn == 0:
             stage.backstage(anew).delete(anew)
             stage.quiesce()

@@ -27,6 +27,7 @@ ROOM, HEAD, REPLICATED, BODIES = "LEN-009", "LEN-010", "LEN-011", "LEN-014"
 BESIDE = "LEN-015"
 ALL = (COUNT, OLDEST, NO_MORE, READY, OCTETS, EITHER, NEWEST, BACK, ROOM, HEAD, REPLICATED, BODIES, BESIDE)
 MOST, MOST_OCTETS, OVERFLOW, KIND = "x-max-length", "x-max-length-bytes", "x-overflow", "x-queue-type"
+SINGLE = "x-single-active-consumer"
 LEVELS, EXCHANGE, KEY = "x-max-priority", "x-dead-letter-exchange", "x-dead-letter-routing-key"
 DROPS, REFUSES = "drop-head", ("reject-publish", "reject-publish-dlx")
 CLASSIC, QUORUM = "classic", "quorum"
@@ -87,7 +88,7 @@ def _bounded(connection: str, arguments: Mapping[str, Any]) -> Bounded | None:
     if (most is None and octets is None) or levels is None or how not in (DROPS, *REFUSES):
         return None
     any_kind = {MOST, OVERFLOW, KIND, EXCHANGE, KEY}
-    allowed = {CLASSIC: any_kind | {MOST_OCTETS, LEVELS}, QUORUM: set() if refuses else any_kind}
+    allowed = {CLASSIC: any_kind | {MOST_OCTETS, LEVELS, SINGLE}, QUORUM: set() if refuses else any_kind}
     plain = set(arguments) <= allowed.get(str(kind), set())
     return Bounded(connection, str(kind), most, octets, refuses, levels) if plain else None
 

@@ -9,6 +9,7 @@ before its question. That a dead letter is missing is said of a queue that is fo
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from conformance.history.events import TO_BROKER
@@ -24,9 +25,10 @@ from conformance.oracle.monitors.patience import DEAD_LETTERS, too_late
 from conformance.oracle.monitors.table import follows, judges
 
 OTHERS, BURIED = "LEN-012", "LEN-013"
-MOST, OVERFLOW, KIND, CLASSIC = "x-max-length", "x-overflow", "x-queue-type", "classic"
+MOST, OCTETS, OVERFLOW = "x-max-length", "x-max-length-bytes", "x-overflow"
+KIND, CLASSIC = "x-queue-type", "classic"
 EXCHANGE, KEY = "x-dead-letter-exchange", "x-dead-letter-routing-key"
-ARGUMENTS = frozenset({MOST, OVERFLOW, KIND, EXCHANGE, KEY})
+ARGUMENTS = frozenset({MOST, OCTETS, OVERFLOW, KIND, EXCHANGE, KEY})
 QUEUES, MESSAGES = 64, 256
 
 
@@ -35,14 +37,22 @@ class Refusing:
     """A queue that makes dead letters of what it has no room for."""
 
     connection: str
-    most: int
+    limits: tuple[int | None, int | None]
+    """So many messages, and octets of bodies."""
     grave: str
     publisher: int = 0
     accepted: int = 0
+    octets: int = 0
+    """Of the bodies that it has accepted."""
     last: int = 0
     """The number of the last publish that it has accepted."""
     refused: OrderedDict[str, tuple[int, int]] = field(default_factory=OrderedDict)
     """When each was published, and at what time it was refused, where its dead letter has not been seen."""
+
+    def full(self, octets: int) -> bool:
+        """Has it certainly no room for one more of so many octets? Whatever else a broker counts as octets."""
+        most, most_octets = self.limits
+        return self.accepted == most or (most_octets is not None and self.octets + octets > most_octets)
 
 
 @dataclass(slots=True)
@@ -50,8 +60,8 @@ class Refusals:
     """Such queues, by name, as long as nobody has taken anything from them."""
 
     queues: OrderedDict[str, Refusing] = field(default_factory=OrderedDict)
-    known: set[str] = field(default_factory=set)
-    """Messages that have been published to them."""
+    known: dict[str, int] = field(default_factory=dict)
+    """Messages that have been published to them, and the octets of their bodies."""
 
 
 @follows("queue.declare")
@@ -62,17 +72,23 @@ def declared(fact: Passed, notes: Notes) -> None:
     if event.direction != TO_BROKER or event.has("passive"):
         return
     known, there = queues.pop(name, None), fact.topology.queue(fact.connection.vhost, name)
-    most, grave = arguments.get(MOST), arguments.get(KEY)
-    if known is not None and there is not None and there.gone is None and (known.most, known.grave) == (most, grave):
+    limits, grave = (_number(arguments, MOST), _number(arguments, OCTETS)), arguments.get(KEY)
+    same = known is not None and (known.limits, known.grave) == (limits, grave)
+    if known is not None and same and there is not None and there.gone is None:
         queues[name] = known  # it is there, and declared just as it was
         return
     plain = ARGUMENTS.issuperset(arguments) and arguments.get(KIND, CLASSIC) == CLASSIC and not event.has("auto_delete")
     refuses = arguments.get(OVERFLOW) == "reject-publish-dlx" and arguments.get(EXCHANGE) == ""
     anew = there is None and name and grave != name
-    if plain and refuses and anew and isinstance(most, int) and isinstance(grave, str):
-        queues[name] = Refusing(event.connection, most, grave)
+    if plain and refuses and anew and limits != (None, None) and isinstance(grave, str):
+        queues[name] = Refusing(event.connection, limits, grave)
         if len(queues) > QUEUES:
             queues.popitem(last=False)
+
+
+def _number(arguments: Mapping[str, object], name: str) -> int | None:
+    value = arguments.get(name)
+    return value if isinstance(value, int) else None
 
 
 @follows("basic.get", "basic.consume", "queue.purge", "queue.delete", "queue.bind")
@@ -101,7 +117,7 @@ def published(fact: Passed, notes: Notes) -> None:
         del memory.queues[name]
     elif len(memory.known) < MESSAGES:
         queue.publisher = event.channel
-        memory.known.add(event.message)
+        memory.known[event.message] = event.body_size or 0
 
 
 @judges(Confirmed, OTHERS, BURIED)
@@ -113,11 +129,14 @@ def answered(fact: Confirmed, notes: Notes) -> None:
         if queue is not None and publication.message in memory.known:
             if event.method == "basic.ack":
                 queue.accepted, queue.last = queue.accepted + 1, max(queue.last, publication.number)
-                if queue.accepted > queue.most:
-                    allowed = f"basic.nack for {publication}: {publication.routing_key} has {queue.most} messages"
+                queue.octets += memory.known[publication.message]
+                most, _ = queue.limits
+                if most is not None and queue.accepted > most:
+                    allowed = f"basic.nack for {publication}: {publication.routing_key} has {most} messages"
                     notes.find(BURIED, event, allowed, f"basic.ack {fact.number}", publication.seq, unless=TAKING)
                     del memory.queues[publication.routing_key]
-            elif queue.accepted == queue.most and publication.number > queue.last:  # else it may have another reason
+            elif publication.number > queue.last and queue.full(memory.known[publication.message]):
+                # else it may have another reason
                 queue.refused[publication.message] = publication.seq, event.time_ns
         full = publication.full
         if full is None or full.kind != CLASSIC or len(publication.copies) < 2 or event.method == "basic.nack":

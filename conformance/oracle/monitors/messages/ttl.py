@@ -133,7 +133,7 @@ def published(fact: Passed, notes: Notes) -> None:
     if channel is None or channel.state != OPEN or channel.indeterminate or not connection.usable():
         lives.lost += 1
         return
-    strange = "immediate" in event.flags or '"CC"' in event.arguments or '"x-death"' in event.arguments
+    strange = "immediate" in event.flags or '"x-death"' in event.arguments
     life = None
     plain = _plain(queue, notes) and not fact.topology.policies
     if plain and queue.there_for(channel) and not strange and event.message not in lives.by_message:
@@ -156,9 +156,10 @@ def _destination(fact: Passed) -> tuple[NamedQueue | None, bool]:
     otherwise never puts it there."""
     event, connection = fact.event, fact.connection
     channel = connection.channels.get(event.channel)
+    copies = '"CC"' in event.arguments or '"BCC"' in event.arguments
     if not event.exchange:
-        return fact.topology.queue(connection.vhost, event.routing_key or ""), False
-    if channel is None or '"CC"' in event.arguments or '"BCC"' in event.arguments:
+        return (_one_of_several(fact) if copies else fact.topology.queue(connection.vhost, event.routing_key or "")), False
+    if channel is None or copies:
         return None, False
     message = Message(event.routing_key or "", event.arguments)
     ways = explain(fact.topology, channel, event.exchange, message)
@@ -167,6 +168,18 @@ def _destination(fact: Passed) -> tuple[NamedQueue | None, bool]:
         return None, False
     name, labels = reached[0]
     return fact.topology.queue(connection.vhost, name), not MATCHED.isdisjoint(labels)
+
+
+def _one_of_several(fact: Passed) -> NamedQueue | None:
+    """By the default exchange each of its keys is the name of a queue; where it comes to one alone, that is known."""
+    event = fact.event
+    headers = (event.args.get("properties") or {}).get("headers") or {}
+    named = [headers.get(name) or [] for name in ("CC", "BCC")]
+    if not all(isinstance(keys, list) for keys in named):
+        return None
+    keys = {event.routing_key or "", *(key for keys in named for key in keys if isinstance(key, str))}
+    found = [queue for key in keys if (queue := fact.topology.queue(fact.connection.vhost, key)) is not None]
+    return found[0] if len(found) == 1 else None
 
 
 @judges(Policed)

@@ -12,7 +12,7 @@ from typing import Any
 
 from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model.connections.channels import OPEN, ChannelLife
-from conformance.oracle.model.facts import Confirmed, Delivered, FoundEmpty, Passed, Returned
+from conformance.oracle.model.facts import Confirmed, Delivered, FoundEmpty, Passed, Policed, Returned
 from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.monitors.fate import LOSING
 from conformance.oracle.monitors.notes import Notes
@@ -49,6 +49,8 @@ class Letter:
     """These may refuse it, and then it is not confirmed."""
     moved: bool = False
     """Bindings were changed elsewhere while it was on its way."""
+    mortal: bool = False
+    """It may go before anybody takes it: by its own time to live, or by a policy."""
     handled: bool = False
     """The broker has confirmed it."""
     came: set[str] = field(default_factory=set)
@@ -98,6 +100,7 @@ def addressed(fact: Passed, notes: Notes) -> None:
     ]
     place = event.connection, event.channel
     letter = Letter(event.seq, place, frozenset(there), tuple(carbon), bool(blind), barred, frozenset(choosy))
+    letter.mortal = '"expiration"' in event.arguments or bool(fact.topology.policies)
     again = event.message in known
     known[event.message] = None if again or channel.transactional else letter
     _pend(notes.memory(Letters), event, channel, None if again or event.exchange else letter)
@@ -190,6 +193,14 @@ def _names(value: Any) -> list[str]:
     return value if whole else []
 
 
+@judges(Policed)
+def ruled(fact: Policed, notes: Notes) -> None:
+    """Any queue may have a limit from now on, or give a time to live."""
+    for letter in notes.memory(Letters).by_message.values():
+        if letter is not None:
+            letter.mortal = True
+
+
 @judges(Confirmed)
 def handled(fact: Confirmed, notes: Notes) -> None:
     """It is in all its queues by now."""
@@ -258,7 +269,7 @@ def never_came(fact: FoundEmpty, notes: Notes) -> None:
     """A queue that it names is empty, and nobody has taken it from there."""
     queue, known = fact.queue, notes.memory(Letters).by_message
     for message, letter in known.items():
-        if letter is None or letter.moved or not letter.handled:
+        if letter is None or letter.moved or letter.mortal or not letter.handled:
             continue
         choosy = queue.name in letter.choosy
         if not (choosy or queue.name in letter.queues) or queue.name in letter.came:
