@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from codec import methods as m
+from conformance.drive.around import wait
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import confirming, outstanding, shares
@@ -18,6 +19,8 @@ WIDTHS = ("b", -3), ("s", 2), ("I", 300), ("l", 301)
 """Integers of all sizes, each greater than the one before."""
 NO_INTEGERS: Mapping[str, object] = {"S": b"high", "V": None, "t": True, "d": 1.5, "A": [("b", 1)]}
 """By their types in a table."""
+ARRIVED = 1.3
+"""Seconds after which a dead letter has certainly come."""
 
 
 def consumers(
@@ -53,7 +56,8 @@ def test_the_highest_is_served(stage: Stage, ranks: Sequence[int | None]) -> Non
     """All have room for everything. The consumer without a priority starts last. Others become full, and have room
     again, also by giving back what they hold. Or the highest was full before the others came. And one more comes
     and leaves, by a cancel or with its channel. Or none acknowledges anything. The priorities are integers of any
-    width, and a tag may have another one than before."""
+    width, and a tag may have another one than before. The messages may be dead letters, or come in a transaction or
+    over an exchange, to consumers of several connections."""
     queue = stage.queue()
     among = consumers(stage, queue, ranks)
     for count in (1, 5):
@@ -81,6 +85,35 @@ def test_the_highest_is_served(stage: Stage, ranks: Sequence[int | None]) -> Non
     if ranks == WIDE:
         _of_any_width(stage)
         _another_than_before(stage)
+    _otherwise(stage, ranks)
+
+
+def _otherwise(stage: Stage, ranks: Sequence[int | None]) -> None:
+    """They come over an exchange, in a transaction, and as dead letters, to consumers of two connections."""
+    queue, among, publisher = stage.queue(), list[Channel](), confirming(stage)
+    for number, rank in enumerate(ranks):
+        channel = stage.channel(connection=stage.connect(f"ranked {number}") if number % 2 == 0 else None)
+        channel.consume(queue, True, arguments={} if rank is None else {RANK: rank})
+        stage.quiesce()
+        among.append(channel)
+    publisher.publish("", 3, exchange=stage.exchange(queue))
+    stage.confirmed(publisher)
+    if stage.offers("tx.select"):
+        committing = stage.channel()
+        committing.tx_select()
+        committing.publish(queue, 3)
+        committing.tx_commit()
+        stage.quiesce()
+    if stage.offers("x-dead-letter-exchange"):
+        dying, holder = stage.queue({"x-dead-letter-exchange": "", "x-dead-letter-routing-key": queue}), stage.channel()
+        publisher.publish(dying, 3)
+        stage.confirmed(publisher)
+        for tag in stage.fetch(holder, dying, 3):
+            holder.reject(tag, requeue=False)
+        stage.barrier(holder)
+        wait(stage, ARRIVED)
+    for channel in among:
+        stage.barrier(channel)
 
 
 def _was_full_before(stage: Stage, ranks: Sequence[int | None]) -> None:

@@ -42,8 +42,8 @@ def drained(stage: Stage, queue: str, count: int, by: Channel | None = None) -> 
 @pytest.mark.parametrize("how", ["get", "consume", "commit", "dead letters", "exchange", "purge"])
 def test_the_highest_first(stage: Stage, how: str) -> None:
     """Eight messages of six priorities, of the highest ones that can be said, or of two alone, got one by one, or by a
-    consumer that starts later. They may come in a transaction, as dead letters, by an exchange, or when the queue was
-    purged."""
+    consumer that starts later. They may come in a transaction, as dead letters, by an exchange that leads to two, or
+    when the queue was purged."""
     if how == "commit":
         stage.require("tx.select")
     elif how == "dead letters":
@@ -76,7 +76,9 @@ def _ranked_by(stage: Stage, how: str, queue: str, priorities: Sequence[int | No
         stage.barrier(holder)
         wait(stage, ARRIVED)
     elif how == "exchange":
-        ranked(stage, "", priorities, stage.exchange(queue))
+        other = stage.queue({LEVELS: HIGHEST})
+        ranked(stage, "", priorities, stage.exchange(queue, other))
+        drained(stage, other, len(priorities))
     else:
         if how == "purge":
             ranked(stage, queue, priorities[:4])

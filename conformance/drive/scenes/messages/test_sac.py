@@ -47,7 +47,8 @@ def test_one_of_three_is_served(stage: Stage, rank: int) -> None:
     """Messages come one after the other, and are acknowledged, one of them after it was given back in each way. Then
     the queue is declared again, and one of the three joins, and may outrank the others. One that waits leaves before
     the last. Then all acknowledge nothing, of a queue that may have priorities; and of another queue one comes back
-    that had left."""
+    that had left. At last a queue is purged, and something that was got from it is given back, by reject or with its
+    channel."""
     ranked = {"x-priority": rank} if rank and stage.offers("x-priority") else None
     queue = stage.queue(SINGLE)
     consumers = waiting(stage, queue, 2)
@@ -86,6 +87,31 @@ def test_one_of_three_is_served(stage: Stage, rank: int) -> None:
         restock(stage, queue, count)
     for alike in (False, stage.queue_type == "classic") if stage.cancels else ():
         _comes_back(stage, alike=alike)
+    if stage.queue_type == "classic":
+        _got_and_purged(stage)
+
+
+def _got_and_purged(stage: Stage) -> None:
+    """Of two consumers the one that is served is full, and the next message is got. That comes back when the first one
+    has room again. More come after a purge."""
+    queue, getter = stage.queue(SINGLE), stage.channel()
+    consumers = waiting(stage, queue, 2, limit=1)
+    for closes in (False, True):
+        restock(stage, queue, 2)
+        served, _ = active(stage, consumers)
+        tag = stage.get(getter, queue)
+        served.ack(outstanding(served)[-1])
+        stage.barrier(served)
+        if closes:
+            getter.close()
+        elif tag is not None:
+            getter.reject(tag)
+        stage.quiesce()
+        served.ack(outstanding(served)[-1])
+        stage.barrier(served)
+    stage.backstage(queue).purge(queue)
+    stage.quiesce()
+    restock(stage, queue, 3)
 
 
 def _comes_back(stage: Stage, *, alike: bool) -> None:

@@ -14,7 +14,7 @@ from conformance.oracle.model.connections.channels import LIVE, OPEN, ChannelLif
 from conformance.oracle.model.consumers.windows import Freed
 from conformance.oracle.model.facts import Answered, Delivered
 from conformance.oracle.model.queues.queue import Queue
-from conformance.oracle.model.records import PUBLISHED, RETURNED, Copy
+from conformance.oracle.model.records import DEAD, PUBLISHED, RETURNED, Copy
 from conformance.oracle.monitors.consumers import slots
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.refusals import ANY, refuses
@@ -128,8 +128,9 @@ def served(fact: Delivered, notes: Notes) -> None:
 
 
 def came(copy: Copy) -> int:
-    """When it came to its queue: when it was published, or given back. 0: it may have come in another way."""
-    if copy.entry == RETURNED:
+    """When it came to its queue: when it was published or given back, or not before it was given up in another queue.
+    0: it may have come in another way."""
+    if copy.entry == RETURNED or (copy.entry == DEAD and not copy.seen):
         return copy.entered
     return copy.published if copy.entry == PUBLISHED and not copy.seen else 0
 
