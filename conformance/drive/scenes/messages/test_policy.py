@@ -218,18 +218,38 @@ def test_messages_wait_when_it_changes(stage: Stage, before: int, after: int) ->
 
 @rule("POLICY-011")
 def test_messages_expire(stage: Stage) -> None:
-    """After the time that the policy gives them, and not after it is removed."""
+    """After the time that the policy gives them, also if their own is longer, and not after it is removed. Then it is
+    set once more. Another queue has a consumer when it gets a policy."""
     if not expires(stage):
         return
-    trial = PolicyTrial(stage, stage.queue())
-    name = put(stage, only(trial.queue), {TTL: SHORT})
-    heeded(stage)
-    for removed in (False, True):
-        if removed:
+    trial, consumed, name = PolicyTrial(stage, stage.queue()), PolicyTrial(stage, stage.queue()), fresh(stage)
+    consumer = stage.channel()
+    consumer.consume(consumed.queue)
+    stage.quiesce()
+    put(stage, only(consumed.queue), {TTL: SHORT})
+    for turn in "set", "removed", "set again":
+        if turn == "removed":
             stage.around.unrule(stage, name)
-            heeded(stage)
+        else:
+            put(stage, only(trial.queue), {TTL: SHORT}, name)
+        heeded(stage)
+        if turn == "set":
+            consumer.close()
+            stage.quiesce()
+            _older_than_a_policy_allows(stage, trial, consumed)
         trial.fill(3)
         wait(stage, SOON)
+        trial.empty()
+
+
+def _older_than_a_policy_allows(stage: Stage, *trials: PolicyTrial) -> None:
+    """Messages that would live for long by themselves, and others."""
+    for trial in trials:
+        if stage.offers("expiration"):
+            trial.publisher.publish(trial.queue, properties={"expiration": str(HOUR)})
+        trial.fill(1)
+    wait(stage, SOON)
+    for trial in trials:
         trial.empty()
 
 

@@ -130,18 +130,20 @@ def _of_all_kinds(stage: Stage) -> list[str]:
 @rule("POLICY-010", queue_types=CLASSIC)
 @pytest.mark.parametrize(("user", "operator"), [(6, 3), (3, 6), (0, 3)], ids=["operator", "user", "argument"])
 def test_an_operator_has_a_policy(stage: Stage, user: int, operator: int) -> None:
-    """It allows less than the user's, or more, or less than an argument; for lengths, and for times to live. And it
-    may be changed."""
+    """It allows less than the user's, or more, or less than an argument; for lengths, and for times to live; the one
+    comes before the other, or after it. And it may be changed."""
     if user:
         _changes(stage, user, operator)
     trial, dying = PolicyTrial(stage, stage.queue({} if user else {ARGUMENT: 6})), None
-    if user:
-        put(stage, only(trial.queue), {MOST: user})
-    put(stage, only(trial.queue), {MOST: operator}, operator=True)
+    limits = [(False, user), (True, operator)] if user else [(True, operator)]
+    if user > operator:
+        limits.reverse()
+    for by, limit in limits:
+        put(stage, only(trial.queue), {MOST: limit}, operator=by)
     if user and expires(stage):
         dying = PolicyTrial(stage, stage.queue())
         lives = {min(user, operator): SHORT, max(user, operator): HOUR}
-        for by, limit in ((False, user), (True, operator)):
+        for by, limit in limits:
             put(stage, only(dying.queue), {TTL: lives[limit]}, operator=by)
     heeded(stage)
     trial.keeps(8)
