@@ -71,7 +71,8 @@ def test_each_consumer_is_notified_once(stage: Stage) -> None:
     """Two connections, two channels each, three consumers each, one of them of the same tag everywhere, and the
     deleting channel's own; then once more beside another one, without an answer to the deletion; and an exclusive
     queue, with consumers on both channels of its connection. One of the channels confirms, and one is transactional.
-    Each has one consumer that was started without an answer."""
+    Each has one consumer that was started without an answer. At last the queue is declared anew, has a message out with
+    its consumer, and is deleted again."""
     queue, own = stage.queue(), stage.queue()
     other = stage.connect("other")
     channels = [stage.channel(connection=connection) for connection in (stage.connection, other) for _ in range(2)]
@@ -102,6 +103,12 @@ def test_each_consumer_is_notified_once(stage: Stage) -> None:
         deleter.delete(mine, no_wait=mine is own)
         stage.barrier(deleter)
     twice(stage, *channels, deleter)
+    stage.queue(name=queue)
+    restock(stage, queue, 1)
+    channels[0].consume(queue)
+    stage.quiesce()
+    deleter.delete(queue)
+    twice(stage, channels[0], deleter)
 
 
 @rule("CAN-004", last=True)
@@ -359,7 +366,8 @@ def test_a_tag_is_used_again(stage: Stage) -> None:
 
 @rule("CAN-014", last=True)
 def test_a_cancel_without_answer(stage: Stage) -> None:
-    """Cancelled with nowait, and once more; what is published later goes to the other consumer, or stays."""
+    """Cancelled with nowait; what is published later goes to the other consumer, or stays. Then once more, in one write
+    with its consume."""
     queue = stage.queue()
     channel, other = stage.channel(), stage.channel()
     tag = channel.consume(queue)
@@ -372,6 +380,14 @@ def test_a_cancel_without_answer(stage: Stage) -> None:
     stage.fetch(other, queue)
     other.consume(queue)
     stage.quiesce()
+    queue = stage.queue()
+    with stage.batch():
+        tag = channel.consume(queue)
+        channel.cancel(tag, no_wait=True)
+    stage.quiesce()
+    twice(stage, channel)
+    restock(stage, queue, 1)
+    twice(stage, channel)
 
 
 @rule("CAN-015", last=True)

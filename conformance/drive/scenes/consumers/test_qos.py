@@ -13,7 +13,7 @@ import pytest
 
 from codec import methods as m
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import BAD_TAG, limited, outstanding, restock, shares, stocked
+from conformance.drive.scenes.props import BAD_TAG, limited, outstanding, reopen, restock, shares, stocked
 from conformance.drive.stage import Stage
 
 MANY = {"classic": 400, "quorum": 2100}
@@ -289,7 +289,8 @@ def test_a_successor_has_its_full_limit(stage: Stage) -> None:
 
 @rule("QOS-021")
 def test_limits_are_those_of_their_channel(stage: Stage) -> None:
-    """Channels of one connection with a limit of 2, with one of 4, with one for the channel, and without any."""
+    """Channels of one connection with a limit of 2, with one of 4, with one for the channel, and without any. Then one
+    is closed while it holds what it may, and its number opened again, with the same limit."""
     channels = [stage.channel() for _ in range(4)]
     channels[0].qos(2)
     channels[1].qos(4)
@@ -301,6 +302,11 @@ def test_limits_are_those_of_their_channel(stage: Stage) -> None:
         stage.quiesce()
     for channel in channels:
         stage.barrier(channel)
+    channels[1].close()
+    reopen(stage, channels[1])
+    channels[1].qos(4)
+    channels[1].consume(stocked(stage, 6))
+    stage.quiesce()
 
 
 @rule("QOS-022", queue_types=("classic",))

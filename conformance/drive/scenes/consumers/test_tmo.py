@@ -177,12 +177,19 @@ def test_nothing_new_meanwhile(stage: Stage) -> None:
 
 @rule("TMO-012", queue_types=QUORUM)
 @pytest.mark.parametrize("settle", [Channel.ack, Channel.nack])
-def test_revived_by_settling_everything(stage: Stage, settle: Callable[[Channel, int], None]) -> None:
-    """Two deliveries time out. One is settled, nothing comes; the other, and the consumer is served again."""
+@pytest.mark.parametrize("together", [False, True])
+def test_revived_by_settling_everything(stage: Stage, settle: Callable[..., None], together: bool) -> None:
+    """Two deliveries time out. One is settled, nothing comes; the other, and the consumer is served again. Or both are
+    settled together."""
     queue = stocked(stage, 4)
     channel, _ = timed(stage, queue, prefetch=2)
     expire(stage)
     pause(stage, CERTAINLY)
+    if together:
+        settle(channel, outstanding(channel)[-1], multiple=True)
+        stage.barrier(channel)
+        restock(stage, queue, 1)
+        return
     for tag in channel.unacked:
         settle(channel, tag)
         restock(stage, queue, 1)
@@ -220,11 +227,14 @@ def test_the_tag_is_taken(stage: Stage) -> None:
 
 @rule("TMO-015", queue_types=QUORUM)
 def test_settling_what_timed_out(stage: Stage) -> None:
-    """By ack, nack and reject, with the message still waiting, or at another consumer."""
-    held = []
+    """By ack, nack and reject, with the message still waiting, or at another consumer. And given up, of a queue that
+    hands on what is."""
+    held, grave = [], stage.queue()
     for taken in (False, True):
-        for settle in (Channel.ack, Channel.nack, Channel.reject):
-            queue = stocked(stage, 1)
+        for settle in (Channel.ack, Channel.nack, Channel.reject, _give_up):
+            dead = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": grave}
+            queue = stage.queue(dead if settle is _give_up and stage.offers("x-dead-letter-exchange") else {})
+            restock(stage, queue, 1)
             held.append((queue, taken, settle, *timed(stage, queue)))
     expire(stage)
     pause(stage)
@@ -235,6 +245,13 @@ def test_settling_what_timed_out(stage: Stage) -> None:
         settle(channel, outstanding(channel)[0])
         stage.barrier(channel)
         restock(stage, queue, 1)
+    pause(stage, CERTAINLY)
+    stage.channel().get(grave)
+    stage.quiesce()
+
+
+def _give_up(channel: Channel, tag: int) -> None:
+    channel.reject(tag, requeue=False)
 
 
 @rule("TMO-016", queue_types=QUORUM)

@@ -48,7 +48,7 @@ def _over_a_queue_that_is_gone(stage: Stage) -> tuple[Channel, list[str]]:
 def test_a_multiple_settles_all_up_to_its_tag(stage: Stage) -> None:
     """U = {1..6}: after ack(2), ack(4, multiple) takes 1, 3 and 4; 5 and 6 go back. And where two that it takes had
     come before; of more than an octet can count, by name and by tag 0; and where a queue has been deleted. And where a
-    later one has a higher priority."""
+    later one has a higher priority, and on a channel that confirms publishes."""
     for tag in (WIDE, 0):
         channel = limited(stage, stocked(stage, WIDE + 2), 0)
         channel.ack(tag, multiple=True)
@@ -75,6 +75,13 @@ def test_a_multiple_settles_all_up_to_its_tag(stage: Stage) -> None:
     stage.barrier(channel)
     channel.close()
     stage.quiesce()
+    if stage.offers("confirm.select"):
+        queue, channel = stocked(stage, 4), confirming(stage)
+        stage.fetch(channel, queue, 4)
+        channel.ack(3, multiple=True)
+        stage.barrier(channel)
+        channel.close()
+        stage.quiesce()
     if stage.queue_type == "classic" and stage.offers("x-max-priority"):
         _below_a_higher_priority(stage)
 

@@ -127,20 +127,6 @@ def _in_a_transaction(stage: Stage, queue: str, **properties: str) -> list[str]:
     return [queue]
 
 
-def _as_dead_letters(channel: Channel, stage: Stage) -> list[str]:
-    """A message is rejected in one queue, and comes to one that gives it a time."""
-    if not stage.offers("x-dead-letter-exchange"):
-        return []
-    heir = stage.queue({TTL: SHORT})
-    queue, holder = stage.queue({"x-dead-letter-exchange": "", "x-dead-letter-routing-key": heir}), stage.channel()
-    channel.publish(queue)
-    stage.confirmed(channel)
-    for tag in stage.fetch(holder, queue):
-        holder.reject(tag, requeue=False)
-    stage.barrier(holder)
-    return [heir]
-
-
 def _behind_one(stage: Stage, beside: str) -> None:
     channel, queue = confirming(stage), stage.queue({beside: True if beside.endswith("consumer") else 5})
     channel.publish(queue)
@@ -165,8 +151,7 @@ def _behind_one(stage: Stage, beside: str) -> None:
 @rule("TTL-002")
 def test_the_time_of_a_queue(stage: Stage) -> None:
     """The queue is older than its messages, and they come one after the other; or over an exchange, by CC, without
-    body, in a transaction, or as dead letters; or to a consumer that has room too late. It is declared again while they
-    wait."""
+    body, or in a transaction; or to a consumer that has room too late. It is declared again while they wait."""
     if not expires(stage):
         return
     channel, queues = confirming(stage), [stage.queue({TTL: SHORT}) for _ in "12"]
@@ -175,7 +160,7 @@ def test_the_time_of_a_queue(stage: Stage) -> None:
     wait(stage, HALF)
     channel.publish(queues[0])
     channel.publish(queues[1], 2)
-    queues += [*_otherwise(channel, stage, {TTL: SHORT}), *_as_dead_letters(channel, stage)]
+    queues += _otherwise(channel, stage, {TTL: SHORT})
     again, full = stage.queue({TTL: LONGER}), _full(stage, {TTL: SHORT})
     channel.publish(again)
     stage.confirmed(channel)

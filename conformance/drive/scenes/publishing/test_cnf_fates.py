@@ -131,8 +131,8 @@ def test_a_confirm_speaks_for_all_queues(stage: Stage) -> None:
 
 @rule("CNF-011")
 def test_a_full_queue_refuses(stage: Stage) -> None:
-    """More publishes than the queue has room for, with bodies of several frames and of none, also by an exchange, and
-    over two; once a message was taken there is room for one again."""
+    """More publishes than the queue has room for, with bodies of several frames and of none, also by an exchange of any
+    type, and over two; once a message was taken there is room for one again."""
     channel, reader = confirming(stage), stage.channel()
     queue = filled(stage, channel)
     channel.publish(queue, 2)
@@ -141,7 +141,8 @@ def test_a_full_queue_refuses(stage: Stage) -> None:
         channel.publish(queue, body=body)
         stage.quiesce()
     exchange = stage.exchange(queue)
-    for way in (exchange, *_on_to(stage, exchange)):
+    kinds = (stage.exchange(queue, kind=kind) for kind in ("direct", "topic", "headers"))
+    for way in (exchange, *_on_to(stage, exchange), *kinds):
         channel.publish("", exchange=way)
         stage.quiesce()
     stage.fetch(reader, queue, no_ack=True)

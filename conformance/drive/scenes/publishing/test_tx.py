@@ -44,7 +44,8 @@ def test_a_wrong_acknowledgement_fails_at_once(stage: Stage) -> None:
 def test_a_rollback_makes_deliveries_outstanding_again(stage: Stage) -> None:
     """Acknowledged, returned and multiply settled, rolled back, and nothing comes to others; then settled again in the
     same ways, or each by itself, and committed. Then they had been got before the channel was transactional. And one is
-    acknowledged and the rest recovered before the rollback; the channel ends, and all come back."""
+    acknowledged and the rest recovered before the rollback; the channel ends, and all come back. And several are given
+    up together, rolled back twice, and committed then."""
     for alike in (True, False):
         queue = stocked(stage, 6)
         channel, other = stage.channel(), stage.channel()
@@ -78,6 +79,26 @@ def test_a_rollback_makes_deliveries_outstanding_again(stage: Stage) -> None:
         stage.fetch(channel, queue, 1)
         channel.close()
         stage.quiesce()
+    if stage.offers("basic.nack"):
+        _given_up_together(stage)
+
+
+def _given_up_together(stage: Stage) -> None:
+    """Of five that a consumer holds two are given up, and two given back, rolled back, and once more; then the same is
+    committed. What was given back comes to it again, and its channel ends."""
+    queue, channel = stocked(stage, 5), transactional(stage)
+    channel.consume(queue)
+    stage.quiesce()
+    for end in (Channel.tx_rollback, Channel.tx_rollback, Channel.tx_commit):
+        channel.nack(2, multiple=True, requeue=False)
+        channel.nack(4, multiple=True)
+        end(channel)
+        stage.quiesce()
+        stage.barrier(channel)
+    channel.close()
+    stage.quiesce()
+    stage.channel().get(queue)
+    stage.quiesce()
 
 
 def _in_all_ways(channel: Channel) -> None:
@@ -153,7 +174,7 @@ def test_a_rollback_undoes_publishes(stage: Stage) -> None:
 @pytest.mark.parametrize("end", ENDS)
 def test_the_next_transaction(stage: Stage, end: str) -> None:
     """A transaction ends, with a publish and an acknowledgement in it, and nothing of it is left to the next one; what
-    is published after it is not there before the next commit, and is there then."""
+    is published after it is not there before the next commit, and is there then. At last two come in one write."""
     queue, other = stage.queue(), stocked(stage, 2)
     channel = transactional(stage)
     for _ in range(2):
@@ -175,6 +196,13 @@ def test_the_next_transaction(stage: Stage, end: str) -> None:
         stage.quiesce()
         stage.channel().get(queue, no_ack=True)
         stage.quiesce()
+    with stage.batch():
+        channel.publish(queue)
+        ENDS[end](channel)
+        channel.publish(queue)
+        channel.tx_commit()
+    stage.quiesce()
+    stage.fetch(stage.channel(), queue, stage.judge.ready(queue), no_ack=True)
 
 
 @rule("TX-007", queue_types=("classic",))
@@ -307,7 +335,8 @@ def _beside_a_refusal(stage: Stage, other: Channel) -> None:
 
 @rule("TX-011")
 def test_the_order_of_a_transaction(stage: Stage) -> None:
-    """Two queues get messages by turns, in two transactions. One gets more than a number of one octet can count."""
+    """Two queues get messages by turns, in two transactions. One gets more than a number of one octet can count, and
+    some by two exchanges and its name, by turns."""
     queues = stage.queue(), stage.queue()
     channel, other = transactional(stage), stage.channel()
     for _ in "12":
@@ -321,6 +350,12 @@ def test_the_order_of_a_transaction(stage: Stage) -> None:
     channel.tx_commit()
     stage.quiesce()
     stage.fetch(other, queues[0], MANY, no_ack=True)
+    ways = [("", queues[1]), *((stage.exchange(queues[1]), "") for _ in "12")]
+    for exchange, key in ways * 2:
+        channel.publish(key, exchange=exchange)
+    channel.tx_commit()
+    stage.quiesce()
+    stage.fetch(other, queues[1], stage.judge.ready(queues[1]), no_ack=True)
 
 
 @rule("TX-012")

@@ -39,7 +39,8 @@ def requeue_out_of_order(stage: Stage) -> tuple[Channel, str]:
 @rule("RQ-001", queue_types=("classic",))
 def test_requeue_to_the_original_position(stage: Stage) -> None:
     """Returned as 4, 2, 5 they stand as 2, 4, 5 before the fresh ones. Then all return together, and come in order. One
-    returns again and again, before two that wait."""
+    returns again and again, before two that wait. And two that were out while their queue was purged return when
+    others have come."""
     channel, queue = requeue_out_of_order(stage)
     channel.nack(0, multiple=True)
     stage.fetch(channel, queue, 8)
@@ -48,6 +49,15 @@ def test_requeue_to_the_original_position(stage: Stage) -> None:
         (channel.nack if turn % 2 else channel.reject)(outstanding(channel)[0])
         stage.barrier(channel)
         stage.fetch(channel, queue)
+    if stage.offers("queue.purge"):
+        channel, queue = holding(stage, 2, of=4)
+        stage.backstage(queue).purge(queue)
+        stage.quiesce()
+        restock(stage, queue, 3)
+        for tag in channel.unacked:
+            channel.reject(tag)
+        stage.barrier(channel)
+        stage.fetch(channel, queue, 5)
 
 
 @rule("RQ-002")
@@ -213,14 +223,15 @@ def test_deliveries_are_counted(stage: Stage) -> None:
 
 
 @rule("RQ-013", queue_types=("quorum",))
-@pytest.mark.parametrize("how", ["reject", "nack", "close", "together", "commit"])
-def test_a_delivery_limit_ends_the_returns(stage: Stage, how: str) -> None:
-    """With a limit of 3 a message is returned for as long as it comes, six times at most; discarded ones are kept. Or
-    two are, by one nack; or each time in a transaction."""
+@pytest.mark.parametrize("limit", [3, 0])
+@pytest.mark.parametrize("how", ["reject", "nack", "recover", "close", "together", "commit"])
+def test_a_delivery_limit_ends_the_returns(stage: Stage, how: str, limit: int) -> None:
+    """With a limit of 3, or of none, a message is returned for as long as it comes, six times at most; discarded ones
+    are kept. Or two are, by one nack; or each time in a transaction, or by basic.recover."""
     heir = stage.queue()
     queue = stage.queue(
         {
-            "x-delivery-limit": 3,
+            "x-delivery-limit": limit,
             "x-dead-letter-exchange": "",
             "x-dead-letter-routing-key": heir,
         }
@@ -240,6 +251,9 @@ def test_a_delivery_limit_ends_the_returns(stage: Stage, how: str) -> None:
             reopen(stage, channel)
         elif how == "together":
             channel.nack(tag, multiple=True)
+            stage.barrier(channel)
+        elif how == "recover":
+            channel.recover()
             stage.barrier(channel)
         elif how == "commit":
             channel.reject(tag)
@@ -329,7 +343,8 @@ def _recover(stage: Stage, method: type[m.BasicRecover | m.BasicRecoverAsync], s
 @rule("RQ-015")
 def test_a_returned_message_is_available_at_once(stage: Stage) -> None:
     """Two connections consume, one message at a time. Whoever has the only message returns it, in each of the ways. And
-    who has got one returns it, while another consumes; in a transaction, too."""
+    who has got one returns it, while another consumes; in a transaction, too. Or asks for it once more in one write
+    with the return."""
     queue = stocked(stage, 1)
     channels = [stage.channel(), stage.channel(connection=stage.connect("other"))]
     for channel in channels:
@@ -347,6 +362,13 @@ def test_a_returned_message_is_available_at_once(stage: Stage) -> None:
     for how in ("nack", "reject", "recover", "commit"):
         with contextlib.suppress(NotOffered):
             _got_and_returned(stage, how)
+    for how in ("nack", "reject"):
+        with contextlib.suppress(NotOffered):
+            getter, queue = holding(stage, 1)
+            with stage.batch():
+                getattr(getter, how)(1)
+                getter.get(queue)
+            stage.quiesce()
 
 
 def _got_and_returned(stage: Stage, how: str) -> None:

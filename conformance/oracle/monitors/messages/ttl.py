@@ -157,8 +157,10 @@ def _destination(fact: Passed) -> tuple[NamedQueue | None, bool]:
     event, connection = fact.event, fact.connection
     channel = connection.channels.get(event.channel)
     copies = '"CC"' in event.arguments or '"BCC"' in event.arguments
+    if not event.exchange and copies:
+        return _one_of_several(fact), False
     if not event.exchange:
-        return (_one_of_several(fact) if copies else fact.topology.queue(connection.vhost, event.routing_key or "")), False
+        return fact.topology.queue(connection.vhost, event.routing_key or ""), False
     if channel is None or copies:
         return None, False
     message = Message(event.routing_key or "", event.arguments)
