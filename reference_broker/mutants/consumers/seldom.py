@@ -6,14 +6,17 @@ from __future__ import annotations
 from typing import Any
 
 from codec import methods as m
-from reference_broker.core.channels.channel import Channel
-from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.channels.channel import Channel, Fate
+from reference_broker.core.channels.prefetch import Consumer, Limit
 from reference_broker.core.channels.unacked import Delivery
 from reference_broker.core.errors import refused
 from reference_broker.core.parts import Parts
 from reference_broker.core.queues.message import Entry
+from reference_broker.core.queues.queue import Queue
 from reference_broker.core.queues.timeouts import Line, Timeouts
+from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, memory
+from reference_broker.mutants.publishing.seldom import count_writes, writes
 from reference_broker.mutants.topology.binding import Handle, handling
 
 SHORT = 127
@@ -125,3 +128,91 @@ def quiet_and_unlimited(parts: Parts) -> None:
             channel.prefetch = prefetch
 
     parts.handlers[m.BasicConsume] = consume
+
+
+@changes(
+    "seldom.slots-of-the-former-life",
+    "a channel number that is opened again has the slots less that were taken",
+    "QOS-002",
+)
+def slots_of_the_former_life(parts: Parts) -> None:
+    below = parts.channel
+
+    def stop(self: Channel) -> None:
+        memory(self.connection, "taken", dict)[self.number] = len(self.unacked)
+        below.stop(self)
+
+    def limit_of(self: Channel, queue: Queue, tag: str) -> Limit:
+        limit = below.limit_of(self, queue, tag)
+        if limit.count:
+            limit.count = max(1, limit.count - memory(self.connection, "taken", dict).get(self.number, 0))
+        return limit
+
+    parts.override("channel", stop=stop, limit_of=limit_of)
+
+
+@changes("seldom.second-deletion", "when a queue of one name is deleted for the second time nobody is told", "CAN-003")
+def second_deletion(parts: Parts) -> None:
+    vhosts, channels = parts.vhost, parts.channel
+
+    def delete_queue(self: VirtualHost, queue: Queue) -> tuple[int, list[Consumer]]:
+        memory(self, "deleted", list).append(queue.name)
+        return vhosts.delete_queue(self, queue)
+
+    def cancelled(self: Channel, consumer: Consumer) -> None:
+        if memory(self.vhost, "deleted", list).count(consumer.queue.name) > 1:
+            del self.consumers[consumer.tag]
+        else:
+            channels.cancelled(self, consumer)
+
+    parts.override("vhost", delete_queue=delete_queue)
+    parts.override("channel", cancelled=cancelled)
+
+
+@changes(
+    "seldom.untold-while-it-holds", "a consumer that holds deliveries is not told that its queue is gone", "CAN-003"
+)
+def untold_while_it_holds(parts: Parts) -> None:
+    below = parts.channel
+
+    def cancelled(self: Channel, consumer: Consumer) -> None:
+        if any(one.consumer is consumer for one in self.unacked.by_tag.values()):
+            del self.consumers[consumer.tag]
+        else:
+            below.cancelled(self, consumer)
+
+    parts.override("channel", cancelled=cancelled)
+
+
+@changes(
+    "seldom.cancelled-in-one-write", "a cancel without answer in one write with its consume does nothing", "CAN-014"
+)
+def cancelled_in_one_write(parts: Parts) -> None:
+    consume, cancel = parts.handlers[m.BasicConsume], parts.handlers[m.BasicCancel]
+    count_writes(parts)
+
+    def consumed(channel: Channel, method: m.BasicConsume) -> None:
+        consume(channel, method)
+        memory(channel, "begun", dict)[method.consumer_tag] = writes(channel.connection)
+
+    def ended(channel: Channel, method: m.BasicCancel) -> None:
+        begun = memory(channel, "begun", dict).get(method.consumer_tag)
+        if not method.no_wait or begun != writes(channel.connection):
+            cancel(channel, method)
+
+    parts.handlers[m.BasicConsume], parts.handlers[m.BasicCancel] = consumed, ended
+
+
+@changes("seldom.stale-and-together", "stale deliveries that are settled together count as one", "TMO-012")
+def stale_and_together(parts: Parts) -> None:
+    below = parts.channel
+
+    def finish(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+        known = set[Consumer]()
+        for one in deliveries:
+            if one.stale and one.consumer is not None:
+                one.consumer.pause.held += one.consumer in known
+                known.add(one.consumer)
+        below.finish(self, deliveries, fate)
+
+    parts.override("channel", finish=finish)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from codec import methods as m
 from reference_broker.core.channels.channel import Channel
 from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.channels.unacked import Delivery
 from reference_broker.core.parts import Parts
+from reference_broker.core.queues.message import Message
 from reference_broker.core.queues.queue import Queue
 from reference_broker.core.routing import Exchange
 from reference_broker.core.vhost import VirtualHost
@@ -190,3 +193,51 @@ def operators_lost(parts: Parts) -> None:
         self.heed_policies()
 
     parts.override("vhost", restart=restart)
+
+
+# -- times to live, in company
+
+
+@changes("outliving.by-copies", "what comes by CC has no time of its own", "TTL-001")
+def by_copies(parts: Parts) -> None:
+    below = parts.queue
+
+    def expiry(self: Queue, message: Message) -> float | None:
+        without = message.more_keys and self.settings.message_ttl is None
+        return None if without else below.expiry(self, message)
+
+    parts.override("queue", expiry=expiry)
+
+
+@changes("outliving.recovered", "what basic.recover gives back has all its time again", "TTL-007", "TTL-001", "TTL-002")
+def recovered(parts: Parts) -> None:
+    below = parts.channel
+
+    def requeue(self: Channel, deliveries: list[Delivery]) -> None:
+        for one in deliveries:
+            one.entry.expires = one.queue.expiry(one.entry.message)
+        below.requeue(self, deliveries)
+
+    parts.override("channel", requeue=requeue)
+
+
+@changes(
+    "outliving.not-got-by-strangers", "a get of a connection that has not declared a queue is no use of it", "TTL-011"
+)
+def not_got_by_strangers(parts: Parts) -> None:
+    declare, get = parts.handlers[m.QueueDeclare], parts.handlers[m.BasicGet]
+
+    def remember(channel: Channel, method: m.QueueDeclare) -> None:
+        declare(channel, method)
+        queue = channel.vhost.queues.get(channel.last_queue)
+        if queue is not None:
+            memory(queue, "declarer", lambda: channel.connection)
+
+    def got(channel: Channel, method: m.BasicGet) -> None:
+        queue = channel.vhost.queues.get(method.queue or channel.last_queue)
+        used = queue.used_at if queue is not None else 0.0
+        get(channel, method)
+        if queue is not None and memory(queue, "declarer", lambda: None) is not channel.connection:
+            queue.used_at = used
+
+    parts.handlers[m.QueueDeclare], parts.handlers[m.BasicGet] = remember, got

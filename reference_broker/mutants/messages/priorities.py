@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from reference_broker.core.channels.channel import RETURNS, Channel, Fate
+from reference_broker.core.channels.unacked import Delivery
 from reference_broker.core.parts import Parts
 from reference_broker.core.queues.arguments import Arguments
-from reference_broker.core.queues.message import Entry
+from reference_broker.core.queues.message import Entry, Message
 from reference_broker.core.queues.queue import Queue
 from reference_broker.core.queues.ready import BEFORE_ALL_POSITIONS, Ready
-from reference_broker.mutants.kinds import changes, replaces
+from reference_broker.core.vhost import VirtualHost
+from reference_broker.mutants.kinds import changes, memory, replaces
 
 LEVELS = "x-max-priority"
 LAVINMQ = "https://github.com/cloudamqp/lavinmq/issues/"
@@ -122,3 +125,76 @@ def not_delivered(self: Queue) -> None:
 def lowest_not_delivered(self: Queue) -> None:
     if not self.settings.max_priority or given(self.ready.head()) > 0:
         Queue.pump(self)
+
+
+@changes("priorities.in-the-first-queue", "an exchange leads priorities to the first of its queues alone", "PRIO-001")
+def in_the_first_queue(parts: Parts) -> None:
+    vhosts, queues, others = parts.vhost, parts.queue, list[Queue]()
+
+    def publish(self: VirtualHost, exchange: str, message: Message) -> tuple[bool, bool]:
+        if exchange:
+            others.extend(one for one in list(self.route(exchange, message))[1:] if isinstance(one, Queue))
+        try:
+            return vhosts.publish(self, exchange, message)
+        finally:
+            others.clear()
+
+    def take(self: Queue, message: Message) -> bool:
+        levels, self.ready.max_priority = self.ready.max_priority, 0 if self in others else self.ready.max_priority
+        try:
+            return queues.publish(self, message)
+        finally:
+            self.ready.max_priority = levels
+
+    parts.override("vhost", publish=publish)
+    parts.override("queue", publish=take)
+
+
+# -- where one consumer is served
+
+
+@changes("single.got-and-given-back", "what was got and is given back goes to one that waits", "SAC-001", "SAC-005")
+def got_and_given_back(parts: Parts) -> None:
+    below = parts.channel
+
+    def finish(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+        for one in deliveries if fate in RETURNS else ():
+            if one.consumer is None and one.queue.active is not None and not (one.stale or one.lost):
+                self._pass_on(one)  # type: ignore[attr-defined]
+        below.finish(self, deliveries, fate)
+
+    def pass_on(self: Channel, one: Delivery) -> None:
+        waiting = [it for it in one.queue.consumers if it is not one.queue.active and not it.channel.closing]
+        if waiting and waiting[0].obstacle() is None:
+            one.lost = one.entry.redelivered = True
+            waiting[0].channel.deliver(waiting[0], one.entry)
+
+    parts.override("channel", finish=finish, _pass_on=pass_on)
+
+
+@changes("single.all-when-purged", "all consumers are served when their queue was purged", "SAC-001", "SAC-005")
+def all_when_purged(parts: Parts) -> None:
+    below = parts.queue
+
+    def purge(self: Queue) -> int:
+        count = below.purge(self)
+        if self.settings.single_active_consumer:
+            self.ring.extend(one for one in self.consumers if one is not self.active)
+        return count
+
+    parts.override("queue", purge=purge)
+
+
+@changes("single.heir-without-limit", "a consumer that takes over has no limit", "QOS-001", "SAC-002")
+def heir_without_limit(parts: Parts) -> None:
+    below = parts.queue
+
+    def activate_one(self: Queue) -> None:
+        former = self.active
+        below.activate_one(self)
+        if self.active is not None and former is None:
+            if memory(self, "served", list):
+                self.active.own.count = 0
+            memory(self, "served", list).append(self.active)
+
+    parts.override("queue", activate_one=activate_one)

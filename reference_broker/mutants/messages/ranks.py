@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 
 from codec import methods as m
 from reference_broker.core.channels import basic
 from reference_broker.core.channels.channel import Channel
 from reference_broker.core.channels.prefetch import Consumer, Limit
+from reference_broker.core.channels.transaction import Transaction
 from reference_broker.core.parts import Parts
+from reference_broker.core.queues.deadletter import earlier_deaths
 from reference_broker.core.queues.queue import Queue
 from reference_broker.mutants.kinds import changes, handles, memory, replaces
 
@@ -147,3 +150,52 @@ def none_is_below_nought(parts: Parts) -> None:
         below(channel, method)
 
     parts.handlers[m.BasicConsume] = consume
+
+
+def in_turn(parts: Parts, when: Callable[[Queue], bool]) -> None:
+    """Then its consumers are served in turn, whatever their priorities."""
+    below = parts.queue
+
+    def next_in_turn(self: Queue) -> Consumer:
+        return self.ring.popleft() if when(self) else below.next_in_turn(self)
+
+    parts.override("queue", next_in_turn=next_in_turn)
+
+
+@changes("ranks.dead-letters-in-turn", "dead letters go to consumers in turn, whatever their priorities", "CPRIO-001")
+def dead_letters_in_turn(parts: Parts) -> None:
+    in_turn(parts, lambda queue: len(queue.ready) > 0 and bool(earlier_deaths(queue.ready.head().message)))
+
+
+@changes("ranks.committed-in-turn", "what a commit publishes goes to consumers in turn", "CPRIO-001")
+def committed_in_turn(parts: Parts) -> None:
+    below, committing = parts.transaction, list[Transaction]()
+
+    def commit(self: Transaction, channel: Channel) -> bool:
+        committing.append(self)
+        try:
+            return below.commit(self, channel)
+        finally:
+            committing.clear()
+
+    parts.override("transaction", commit=commit)
+    in_turn(parts, lambda queue: bool(committing))
+
+
+@changes("ranks.of-strangers", "x-priority counts on the connection that has declared the queue", "CPRIO-001")
+def of_strangers(parts: Parts) -> None:
+    declare, below = parts.handlers[m.QueueDeclare], parts.queue
+
+    def remember(channel: Channel, method: m.QueueDeclare) -> None:
+        declare(channel, method)
+        queue = channel.vhost.queues.get(channel.last_queue)
+        if queue is not None:
+            memory(queue, "declarer", lambda: channel.connection)
+
+    def join(self: Queue, consumer: Consumer, exclusive: bool) -> None:
+        if memory(self, "declarer", lambda: None) is not consumer.channel.connection:
+            consumer.priority = 0
+        below.join(self, consumer, exclusive)
+
+    parts.handlers[m.QueueDeclare] = remember
+    parts.override("queue", join=join)

@@ -3,7 +3,7 @@ one priority, a purge before, a tag that is used again, integers of another widt
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,8 @@ from reference_broker.core.queues.arguments import INTEGERS, QueueArguments
 from reference_broker.core.queues.message import Entry, Message
 from reference_broker.core.queues.queue import Queue
 from reference_broker.core.queues.ready import Ready
+from reference_broker.core.routing import Exchange
+from reference_broker.core.settings import Policy
 from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, memory
 from reference_broker.mutants.topology.binding import Handle, handling
@@ -208,3 +210,63 @@ def two_alike(parts: Parts) -> None:
         return first
 
     parts.override("queue", next_in_turn=next_in_turn)
+
+
+# -- policies
+
+
+@changes(
+    "seldom.policy-beside-consumers", "a policy is not heeded that comes while its queue has consumers", "POLICY-011"
+)
+def policy_beside_consumers(parts: Parts) -> None:
+    below = parts.queue
+
+    def heed(self: Queue, definition: Mapping[str, Any]) -> None:
+        if not self.consumers:
+            below.heed(self, definition)
+
+    parts.override("queue", heed=heed)
+
+
+@changes("seldom.own-time-before-policy", "a message's own time counts before that of a policy", "POLICY-011")
+def own_time_before_policy(parts: Parts) -> None:
+    below = parts.queue
+
+    def expiry(self: Queue, message: Message) -> float | None:
+        end, own = below.expiry(self, message), message.header.expiration
+        if own is None or self.declared.message_ttl is not None:
+            return end
+        return self.vhost.clock.now + int(own) / 1000
+
+    parts.override("queue", expiry=expiry)
+
+
+@changes("seldom.user-after-operator", "a user's policy that is set after an operator's holds alone", "POLICY-010")
+def user_after_operator(parts: Parts) -> None:
+    below, latest = parts.vhost, list[bool]()
+
+    def set_policy(self: VirtualHost, policy: Policy, operator: bool = False) -> None:
+        latest[:] = [operator]
+        below.set_policy(self, policy, operator)
+
+    def definition_of(self: VirtualHost, thing: Queue | Exchange) -> Mapping[str, Any]:
+        policy = self.settings.policy_of(thing)
+        return policy.definition if policy is not None and latest == [False] else below.definition_of(self, thing)
+
+    parts.override("vhost", set_policy=set_policy, definition_of=definition_of)
+
+
+@changes("seldom.policy-set-again", "a policy that was removed, and is set again, does nothing", "POLICY-011")
+def policy_set_again(parts: Parts) -> None:
+    below = parts.vhost
+
+    def clear_policy(self: VirtualHost, name: str, operator: bool = False) -> None:
+        memory(self, "removed", set).add(name)
+        below.clear_policy(self, name, operator)
+
+    def definition_of(self: VirtualHost, thing: Queue | Exchange) -> Mapping[str, Any]:
+        policy = self.settings.policy_of(thing)
+        known = policy is not None and policy.name in memory(self, "removed", set)
+        return {} if known else below.definition_of(self, thing)
+
+    parts.override("vhost", clear_policy=clear_policy, definition_of=definition_of)

@@ -14,8 +14,9 @@ from reference_broker.core.queues.arguments import Arguments, QueueArguments
 from reference_broker.core.queues.deadletter import DeadLetters
 from reference_broker.core.queues.message import Entry, Message
 from reference_broker.core.queues.queue import Queue
+from reference_broker.core.queues.quorum import Quorum
 from reference_broker.core.queues.ready import BEFORE_ALL_POSITIONS, Ready
-from reference_broker.mutants.kinds import changes, replaces
+from reference_broker.mutants.kinds import changes, memory, replaces
 
 NINE = 9
 MANY = 256
@@ -105,3 +106,71 @@ def dead_together(parts: Parts) -> None:
             below.finish(self, deliveries[some:], acked)
 
     parts.override("channel", finish=finish)
+
+
+@changes("widths.octal", "an expiration that begins with 0 is an octal number", "TTL-004")
+def octal(parts: Parts) -> None:
+    below = parts.queue
+
+    def expiry(self: Queue, message: Message) -> float | None:
+        end, text = below.expiry(self, message), message.header.expiration or ""
+        if end is None or not text.startswith("0") or not set(text) <= set("01234567"):
+            return end
+        return min(end, self.vhost.clock.now + int(text, 8) / 1000)
+
+    parts.override("queue", expiry=expiry)
+
+
+@changes("widths.no-returns-at-all", "an x-delivery-limit of nought is none", "RQ-013", "DLX-004")
+def no_returns_at_all(parts: Parts) -> None:
+    below = parts.quorum
+
+    def limit_meant(self: Quorum, limit: int | None) -> int | None:
+        return below.limit_meant(self, limit) or None
+
+    parts.override("quorum", limit_meant=limit_meant)
+
+
+@changes("lengths.one-for-many", "of several that come back to a full queue together one makes room", "LEN-008")
+def one_for_many(parts: Parts) -> None:
+    below = parts.queue
+
+    def put_back(self: Queue, entry: Entry) -> None:
+        memory(self, "back", list).append(entry)
+        below.put_back(self, entry)
+
+    def trim(self: Queue) -> None:
+        back = memory(self, "back", list)
+        several = len(back) > 1
+        back.clear()
+        if several and self.ready and self.over_limit():
+            self.die(self.ready.pop(), "maxlen")
+        elif not several:
+            below.trim(self)
+
+    parts.override("queue", put_back=put_back, trim=trim)
+
+
+@changes("lengths.single-unlimited", "a queue is not limited while a consumer waits for its turn", "LEN-015")
+def single_unlimited(parts: Parts) -> None:
+    below = parts.queue
+
+    def over_limit(self: Queue, more: int = 0, octets: int = 0) -> bool:
+        waits = self.settings.single_active_consumer and len(self.consumers) > 1
+        return not waits and below.over_limit(self, more, octets)
+
+    parts.override("queue", over_limit=over_limit)
+
+
+@changes("lengths.large-refused-are-lost", "what is refused for its octets makes no dead letter", "LEN-013")
+def large_refused_are_lost(parts: Parts) -> None:
+    below = parts.queue
+
+    def publish(self: Queue, message: Message) -> bool:
+        most = self.settings.max_length
+        room = most is None or len(self.ready) < most
+        if self.settings.dead_letter_refused and room and self.refuses(message):
+            return False
+        return below.publish(self, message)
+
+    parts.override("queue", publish=publish)

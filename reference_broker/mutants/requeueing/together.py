@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codec import methods as m
-from reference_broker.core.channels.channel import Channel, requeued
+from reference_broker.core.channels.channel import Channel, failed, requeued
 from reference_broker.core.channels.transaction import Transaction
 from reference_broker.core.channels.unacked import Delivery
 from reference_broker.core.parts import Parts
@@ -104,3 +104,28 @@ def sixteen_headers(parts: Parts) -> None:
         below.put_back(self, entry)
 
     parts.override("queue", put_back=put_back)
+
+
+@changes("together.recovered-as-failed", "basic.recover counts towards the delivery limit", "RQ-013", "RQ-012")
+def recovered_as_failed(parts: Parts) -> None:
+    def requeue(self: Channel, deliveries: list[Delivery]) -> None:
+        self.finish(deliveries, failed)
+
+    parts.override("channel", requeue=requeue)
+
+
+@changes(
+    "together.places-anew",
+    "after a purge what was out comes back behind what has come since",
+    "RQ-001",
+    "RQ-004",
+)
+def places_anew(parts: Parts) -> None:
+    below = parts.queue
+
+    def purge(self: Queue) -> int:
+        count = below.purge(self)
+        self.published -= 1_000_000
+        return count
+
+    parts.override("queue", purge=purge)
