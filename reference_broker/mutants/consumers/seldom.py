@@ -16,7 +16,6 @@ from reference_broker.core.queues.queue import Queue
 from reference_broker.core.queues.timeouts import Line, Timeouts
 from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, memory
-from reference_broker.mutants.publishing.seldom import count_writes, writes
 from reference_broker.mutants.topology.binding import Handle, handling
 
 SHORT = 127
@@ -182,25 +181,6 @@ def untold_while_it_holds(parts: Parts) -> None:
             below.cancelled(self, consumer)
 
     parts.override("channel", cancelled=cancelled)
-
-
-@changes(
-    "seldom.cancelled-in-one-write", "a cancel without answer in one write with its consume does nothing", "CAN-014"
-)
-def cancelled_in_one_write(parts: Parts) -> None:
-    consume, cancel = parts.handlers[m.BasicConsume], parts.handlers[m.BasicCancel]
-    count_writes(parts)
-
-    def consumed(channel: Channel, method: m.BasicConsume) -> None:
-        consume(channel, method)
-        memory(channel, "begun", dict)[method.consumer_tag] = writes(channel.connection)
-
-    def ended(channel: Channel, method: m.BasicCancel) -> None:
-        begun = memory(channel, "begun", dict).get(method.consumer_tag)
-        if not method.no_wait or begun != writes(channel.connection):
-            cancel(channel, method)
-
-    parts.handlers[m.BasicConsume], parts.handlers[m.BasicCancel] = consumed, ended
 
 
 @changes("seldom.stale-and-together", "stale deliveries that are settled together count as one", "TMO-012")
