@@ -108,19 +108,6 @@ def dead_together(parts: Parts) -> None:
     parts.override("channel", finish=finish)
 
 
-@changes("widths.octal", "an expiration that begins with 0 is an octal number", "TTL-004")
-def octal(parts: Parts) -> None:
-    below = parts.queue
-
-    def expiry(self: Queue, message: Message) -> float | None:
-        end, text = below.expiry(self, message), message.header.expiration or ""
-        if end is None or not text.startswith("0") or not set(text) <= set("01234567"):
-            return end
-        return min(end, self.vhost.clock.now + int(text, 8) / 1000)
-
-    parts.override("queue", expiry=expiry)
-
-
 @changes("widths.no-returns-at-all", "an x-delivery-limit of nought is none", "RQ-013", "DLX-004")
 def no_returns_at_all(parts: Parts) -> None:
     below = parts.quorum

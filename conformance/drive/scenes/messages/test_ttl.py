@@ -28,8 +28,6 @@ AGES = (1 << 16) + 9, (1 << 31) + 9, (1 << 32) + 9
 """Milliseconds: a minute and more, four weeks and more, and seven."""
 SHORTLY = 1.2
 """Seconds after which a queue does not count what has expired."""
-OCTAL = 440
-"""Milliseconds; if they are read as an octal number, less than twice `HALF`."""
 TTL, LEVELS = "x-message-ttl", "x-max-priority"
 
 
@@ -192,7 +190,7 @@ def test_until_then_it_is_there(stage: Stage) -> None:
 
     What lives for a moment is there for that moment, and what lives for longer than a number of two octets can say, or
     of four, is there as well. What dies of age in one queue, and goes to another, begins anew there. What a transaction
-    publishes begins with its commit. A number may begin with noughts.
+    publishes begins with its commit.
     """
     if not expires(stage):
         return
@@ -207,11 +205,8 @@ def test_until_then_it_is_there(stage: Stage) -> None:
     channel.publish(timed)
     mortal(channel, timed, LONG)
     mortal(channel, plain[1], 10, 2 * SHORT, LONG)
-    noughts = stage.queue()
-    channel.publish(noughts, properties={"expiration": f"00{OCTAL}"})
     stage.confirmed(channel)
     wait(stage, 2 * HALF)
-    look(stage, noughts, gets=1)
     look(stage, *plain, timed, lasting, *ages, gets=len(AGES))
     for life in MOMENTS:
         mortal(channel, plain[0], life)
