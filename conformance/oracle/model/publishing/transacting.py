@@ -21,8 +21,20 @@ def select(model: Model, channel: ChannelLife, event: Event) -> None:
     if channel.confirm:
         requests.fail_channel(channel, event, "CNF-016", publishes.PRECONDITION_FAILED, "tx.select in confirm mode")
         return
+    if channel.transactional:
+        _leave_open(channel)
     channel.transactional = True
     requests.request(channel, event)
+
+
+def _leave_open(channel: ChannelLife) -> None:
+    """tx.select in the midst of a transaction: what becomes of that, no text says."""
+    for publication in channel.unpublished:
+        publication.routed = None
+        for copy in publication.copies:
+            copy.ambiguous = copy.unowed = copy.indeterminate = True
+    for delivery in (one for _, covered in channel.uncommitted for one in covered):
+        delivery.copy.queue.unsettle(delivery.copy, indeterminate=True)
 
 
 def commit(model: Model, channel: ChannelLife, event: Event) -> None:

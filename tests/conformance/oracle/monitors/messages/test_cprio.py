@@ -37,6 +37,8 @@ REFILLED = BOTH_FULL + TWO + to(1, 1, "m1") + to(1, 2, "m2") + "1 > ack 2 multip
 REFILLED += to(1, 3, "m3")
 """The higher one was full, has settled, and has got one more since."""
 TEXT = "@open 1 \n 1 > consume q c1 x-priority=high \n"
+DYING = "@queue d classic x-dead-letter-exchange= x-dead-letter-routing-key=q \n @stock d m1 \n @hold 3 d m1 \n"
+DYING += "3 > reject 1 \n @barrier 3 \n"
 SOUND = {
     "CPRIO-001": BOTH + TWO + to(1, 1, "m1") + to(1, 2, "m2"),
     "CPRIO-002": FULL + TWO + to(1, 1, "m1") + to(2, 1, "m2"),
@@ -47,6 +49,7 @@ BROKEN = [
     ("CPRIO-001", BOTH + "@stock q m1 \n" + to(2, 1, "m1") + "@barrier 1"),
     ("CPRIO-001", QUEUE + consumer(1, None) + consumer(2, -5) + "@stock q m1 \n" + to(2, 1, "m1") + "@barrier 1"),
     ("CPRIO-001", QUEUE + consumer(1, 5, limit=2) + LOW + TWO + to(2, 1, "m1") + to(1, 1, "m2") + "@barrier 1"),
+    ("CPRIO-001", BOTH + DYING + to(2, 1, "m1") + "@barrier 1"),
     ("CPRIO-001", REFILLED + "@stock q m4 \n" + to(2, 1, "m4") + "@barrier 1"),
     ("CPRIO-002", FULL + TWO + to(1, 1, "m1") + "- deadline replies"),
     ("CPRIO-003", EQUAL + ALL + ALONE + "@barrier 2"),
@@ -100,3 +103,9 @@ def test_a_slot_that_is_lost_is_another_matter(play) -> None:
     said = play(REFILLED + "@stock q m4 \n" + to(2, 1, "m4") + "@barrier 1").judge.judgement.findings
     assert [(one.rule, "QOS-012" in one.unless or "QOS-013" in one.unless) for one in said] == [("CPRIO-001", True)]
     assert all(not one.unless for one in play(BROKEN[0][1]).judge.judgement.findings)
+
+
+def test_dead_letters_that_go_where_they_may(play) -> None:
+    """To the higher one; or to one that was alone when they died."""
+    for history in (BOTH + DYING + to(1, 1, "m1"), QUEUE + LOW + DYING + HIGH + to(2, 1, "m1")):
+        assert "CPRIO-001" not in play(history + "@barrier 1").broken

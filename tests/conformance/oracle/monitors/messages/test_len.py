@@ -8,6 +8,7 @@ from tests.support.tables import test_broken, test_lawful, test_sound
 
 __all__ = ["test_broken", "test_lawful", "test_sound"]
 
+SINGLE = "x-single-active-consumer=true"
 COUNT, OCTETS, BOTH = "x-max-length=2", "x-max-length-bytes=2", "x-max-length=2 x-max-length-bytes=3"
 REFUSES = f"{COUNT} x-overflow=reject-publish"
 
@@ -160,6 +161,8 @@ BROKEN = [
     ("LEN-012", SEVERAL + "8 < nack 3 \n 8 > get r no_ack \n 8 < get-empty"),
     ("LEN-014", filled(OCTETS, 3) + got("m3")),
     ("LEN-015", LEFT + got("m2", "m3", first=2)),
+    ("LEN-015", LEFT.replace("length=1", f"length=1 {SINGLE}") + got("m2", "m3", first=2)),
+    ("LEN-013", refusing().replace(COUNT, OCTETS) + "- wait 11 \n 1 > get g no_ack \n 1 < get-empty"),
     ("LEN-013", refusing(third="ack")),
     ("LEN-013", refusing() + f"1 > get g no_ack \n 1 < get-ok 1 m3 g {death('rejected')}"),
     ("LEN-013", refusing() + "- wait 11 \n 1 > get g no_ack \n 1 < get-empty"),
@@ -170,6 +173,9 @@ LAWFUL = {
     + tried(7, "nack", 3)
     + tried(1, "ack", 10)
     + tried(7, "nack", 11),
+    "a queue that has room for its octets refuses what it likes": refusing().replace(COUNT, "x-max-length-bytes=9")
+    + "- wait 11 \n 1 > get g no_ack \n 1 < get-empty",
+    "where one of two is served it takes one": LEFT.replace("length=1", f"length=1 {SINGLE}") + got("m3", first=2),
     "a queue that has room refuses what it likes": filled("x-max-length=30", 2) + tried(20, "nack", 3),
     "a policy may say that it refuses": filled(COUNT, 2)
     + '- rule p ^q {"overflow":"reject-publish"} \n'

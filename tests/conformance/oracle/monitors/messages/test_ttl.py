@@ -31,6 +31,8 @@ FULL = PLAIN + "2 > qos 1 \n 2 < qos-ok \n @consume 2 q c1 \n 1 > publish q m0 \
 FULL += OWN.replace("ack 1", "ack 2")
 ROOM, NOW = "2 > ack 1 \n", "2 < deliver c1 2 m1 q"
 PASSIVE, GONE = "2 > declare q passive \n", "2 < closed 404 50 10 NOT_FOUND \n"
+COPIED = '1 > publish nowhere m1 with={"expiration":"1000","headers":{"CC":["A",[["S","q"]]]}} \n 1 < ack 1 \n'
+"""Only its CC leads somewhere."""
 SOUND = {
     "TTL-001": PLAIN + OWN + LATE + ASK + EMPTY,
     "TTL-002": TIMED + BARE + LATE + ASK + EMPTY,
@@ -53,6 +55,7 @@ BROKEN = [
     ("TTL-001", PLAIN.replace("classic", "classic x-single-active-consumer=true") + OWN + LATE + ASK + GOT),
     ("TTL-001", PLAIN + OWN + LATE + "@consume 2 q c1 \n 2 < deliver c1 1 m1 q"),
     ("TTL-001", FULL + LATE + ROOM + NOW),
+    ("TTL-001", PLAIN + COPIED + LATE + ASK + "2 < get-ok 1 m1 nowhere"),
     ("TTL-001", FULL + LATE + ROOM.replace("ack 1", "reject 1 requeue") + NOW),
     (
         "TTL-002",
@@ -126,6 +129,8 @@ LAWFUL = {
     + ASK
     + EMPTY,
     "a commit takes its time": IN_TX + "3 > commit \n" + LATE + "3 < commit-ok \n" + ASK + GOT,
+    "its CC leads there, and it is gone": PLAIN + COPIED + LATE + ASK + EMPTY,
+    "its CC leads there, and it comes in time": PLAIN + COPIED + HALF + ASK + "2 < get-ok 1 m1 nowhere",
     "its consumer had room, and the delivery is read late": FULL + ROOM + LATE + NOW,
     "its consumer had room for two": FULL.replace("qos 1", "qos 2") + LATE + ROOM + NOW,
     "its consumer has no limit": FULL.replace("2 > qos 1 \n 2 < qos-ok \n", "") + LATE + ROOM + NOW,

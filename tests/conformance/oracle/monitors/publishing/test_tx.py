@@ -97,6 +97,10 @@ BROKEN = [
     ("TX-004", "@open 1 \n 1 > commit \n 0 < kicked 406 90 20 channel is not transactional"),
 ]
 LAWFUL = {
+    "a second select may end a transaction, or let it go on": EMPTY
+    + "1 > publish q m1 \n 1 > select \n 1 < select-ok \n @drain q m1",
+    "after a second select a rollback may have nothing to undo": EMPTY
+    + "1 > publish q m1 \n 1 > select \n 1 < select-ok \n 1 > rollback \n 1 < rollback-ok \n @drain q",
     "a commit that has no answer may have settled nothing, for all that was accepted before": BEGUN
     + "1 > ack 1 \n @barrier 1 \n 1 > commit \n 0 < kicked 506 90 20 RESOURCE_ERROR \n d:1 > open \n d:1 < open-ok \n"
     "d:1 > get q \n d:1 < get-ok 1 m1 q redelivered",

@@ -63,6 +63,11 @@ BROKEN = [
     ("ROUTE-019", LISTED + f"{GOT} {with_headers()}"),
 ]
 LAWFUL = {
+    "it may have expired": BOTH + SENT.replace("with={", 'with={"expiration":"1000",') + EMPTY,
+    "a policy may have taken it": BOTH + '- rule p ^q {"max-length":0} \n' + SENT + EMPTY,
+    "a policy that came later may have taken it": BOTH
+    + SENT.replace("2 > get", '- rule p ^q {"max-length":0} \n 2 > get')
+    + EMPTY,
     "a transaction that is not committed": DEALT + ASKED.format("q2") + EMPTY,
     "one that is rolled back": DEALT + UNDONE + ASKED.format("q2") + EMPTY + COMMITTED + ASKED.format("q2") + EMPTY,
     "it is fetched before the commit is answered": DEALT
