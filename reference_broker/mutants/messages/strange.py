@@ -274,3 +274,21 @@ def automatic_still_counted(parts: Parts) -> None:
 
     parts.override("queue", count=count)
     parts.override("channel", get=get)
+
+
+@changes("strange.round-in-two", "what expires goes round for ever in two queues that lead to each other", "DLX-011")
+def round_in_two(parts: Parts) -> None:
+    below = parts.vhost
+
+    def dead(self: VirtualHost, queue: Queue, message: Message, reason: str) -> None:
+        says, target = queue.settings, queue.settings.dead_letter_exchange
+        if reason != "expired" or target is None or (target and target not in self.exchanges):
+            below.dead(self, queue, message, reason)
+            return
+        made = self.parts.dead_letters()
+        letter = made.letter(message, queue.name, reason, self.clock.now, target, says.dead_letter_routing_key)
+        for destination in self.route(target, letter):
+            if destination is not queue:
+                destination.publish(letter)
+
+    parts.override("vhost", dead=dead)

@@ -121,6 +121,8 @@ class TrackedMessage:
     first: tuple[str, str, str] | None = None
     """The queue, the reason and the exchange of its first death."""
     rekeyed: bool = False
+    missed: bool = False
+    """It was not found where it would be if it went round for ever."""
     over: bool = False
 
     def undecided(self) -> bool:

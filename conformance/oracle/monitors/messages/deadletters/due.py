@@ -96,8 +96,8 @@ def _absent(fact: FoundEmpty, message: str, tracked: TrackedMessage, lettering: 
         return
     round_again = name == tracked.queue or any(step.queue == name for step in steps) or name in tracked.seen
     if round_again and all(reason != REJECTED for _, reason, _ in after(tracked.deaths, steps)):
-        tracked.over = True
-        notes.exercise(ENDLESS)
+        notes.exercise(*([] if tracked.missed else [ENDLESS]))
+        tracked.missed = True  # and if it goes round all the same, it may be elsewhere just now
     elif final.number(TTL) is None and too_late(asked, due, DEAD_LETTERS, notes):
         tracked.over = True
         rule = ON_AND_ON if name in tracked.seen else OF_REASON[steps[-1].reason]

@@ -240,6 +240,7 @@ BROKEN = [
     ("DLX-010", KEYS + LATER + ASK + EMPTY),
     ("TTL-004", LASTING.format(2.2) + AGED),
     ("TTL-004", LASTING.format(2.9) + AGED),
+    ("DLX-011", SELF + EMPTY + "\n 3 > get q \n 3 < get-ok 1 m1 q " + dead(entry(*EXPIRED, 3), first=EXPIRED)),
     ("DLX-011", SELF + "3 < get-ok 1 m1 q " + dead(entry(*EXPIRED, 3), first=EXPIRED)),
     ("DLX-012", ROUND + BACK + "2 > reject 2 \n @barrier 2 \n" + LATER + "2 > get q \n 2 < get-empty"),
     ("DLX-013", ACKED + GOT + dead(ONCE)),
