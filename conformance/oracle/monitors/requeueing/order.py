@@ -182,6 +182,8 @@ def _passed_over(fact: Delivered, waiting: Copy, rules: tuple[str, ...], notes: 
     copy = fact.copy
     state = "had never been delivered" if copy.entry == PUBLISHED else "was returned as well"
     allowed = f"{waiting.id} first: it had been returned and stands in front of {copy.id}"
+    settlement = waiting.settlement
+    together = settlement is not None and settlement.multiple and settlement.method == "basic.nack"
     for rule in rules:
         notes.suspect(
             waiting,
@@ -193,4 +195,5 @@ def _passed_over(fact: Delivered, waiting: Copy, rules: tuple[str, ...], notes: 
             copy.entered,
             waiting.published,
             copy.published,
+            unless=("ACK-011",) if together else (),  # then it may never have been returned
         )
