@@ -58,26 +58,30 @@ def broken_off(self: Intake, channel: Channel, method: Method) -> None:
     Intake.serve(self, channel, method)
 
 
-@replaces("intake.on_content", "pieces.excess-cut", "what a second body frame has too much is cut off", "FRAME-006")
-def excess_cut(self: Intake, number: int, frame: codec.Header | Body) -> None:
-    begun = self.assemblies.get(number)
-    if begun is not None and begun.bodies and isinstance(frame, Body):
-        frame = Body(number, frame.payload[: begun.missing])
-    Intake.on_content(self, number, frame)
+@changes("pieces.excess-cut", "what a second body frame has too much is cut off", "FRAME-006")
+def excess_cut(parts: Parts) -> None:
+    below = parts.intake
+
+    def on_content(self: Intake, number: int, frame: codec.Header | Body) -> None:
+        begun = self.assemblies.get(number)
+        if begun is not None and begun.bodies and isinstance(frame, Body):
+            frame = Body(number, frame.payload[: begun.missing])
+        below.on_content(self, number, frame)
+
+    parts.override("intake", on_content=on_content)
 
 
-@replaces(
-    "intake.on_content",
-    "pieces.thirty-two",
-    f"of a body in more than {MOST} frames the rest is empty",
-    "RQ-016",
-    "CONTENT-001",
-)
-def thirty_two(self: Intake, number: int, frame: codec.Header | Body) -> None:
-    begun = self.assemblies.get(number)
-    if begun is not None and len(begun.bodies) >= MOST and isinstance(frame, Body):
-        frame = Body(number, bytes(len(frame.payload)))
-    Intake.on_content(self, number, frame)
+@changes("pieces.thirty-two", f"of a body in more than {MOST} frames the rest is empty", "RQ-016", "CONTENT-001")
+def thirty_two(parts: Parts) -> None:
+    below = parts.intake
+
+    def on_content(self: Intake, number: int, frame: codec.Header | Body) -> None:
+        begun = self.assemblies.get(number)
+        if begun is not None and len(begun.bodies) >= MOST and isinstance(frame, Body):
+            frame = Body(number, bytes(len(frame.payload)))
+        below.on_content(self, number, frame)
+
+    parts.override("intake", on_content=on_content)
 
 
 @replaces(
