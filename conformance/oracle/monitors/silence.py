@@ -204,7 +204,8 @@ def _of_missing(channel: ChannelLife, consumer: Consumer, copy: Copy) -> tuple[s
     if channel.opened < channel.connection.refusals and consumer.receiver.start < copy.entered:
         return ("ERR-004",)
     if consumer.revived:
-        return ("TMO-012", "TMO-006") if _back_by_time_alone(copy) else ("TMO-012",)
+        by_time = _back_by_time_alone(copy) and not consumer.revived_by_return
+        return ("TMO-012", "TMO-006") if by_time else ("TMO-012",)
     if notified_neighbour(channel, consumer, copy.entered):
         return ("CAN-011",)
     if slots.of_starved(channel, consumer, copy) == slots.GETS_COUNT:

@@ -98,6 +98,8 @@ class Consumer:
     started_ns: int = 0
     revived: int = 0
     """When the client settled the last delivery that had timed out."""
+    revived_by_return: bool = False
+    """That was a return to the queue."""
     partly: bool = False
     """It has settled some of them."""
     revoked: int = 0

@@ -253,6 +253,7 @@ def settled(settlement: Settlement) -> None:
             sure = all(one.timer is not None and one.timer.sure for one in stale) and not channel.transactional
             consumer.state = LIVE if sure else GIVEN_UP
             consumer.since = consumer.revived = settlement.seq
+            consumer.revived_by_return = settlement.requeue
 
 
 def moves_nothing(delivery: Delivery, settlement: Settlement) -> bool:

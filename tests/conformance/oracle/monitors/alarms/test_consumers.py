@@ -115,6 +115,16 @@ def test_a_consumer_that_is_not_revived_does_not_take_its_message_along(play) ->
     assert play(acked.format("") + "\n - deadline drain q").broken == ["TMO-015"]
 
 
+@pytest.mark.parametrize(("settled", "broken"), [("nack 1 requeue", []), ("ack 1", ["TMO-006"])])
+def test_a_consumer_that_returned_what_was_stale_is_owed_it_by_one_rule(play, settled: str, broken: list[str]) -> None:
+    """TMO-006, TMO-012: another consumer's message came back by time alone, and waits in front."""
+    start = "@queue q quorum x-consumer-timeout=1000 \n @stock q m1 m2 \n 0 < start notify \n 0 > start-ok notify \n"
+    each = "@consume {0} q c{0} prefetch=1 \n {0} < deliver c{0} 1 m{0} q \n"
+    over = "- wait 1.1 \n 2 < cancel c2 no_wait \n 1 < cancel c1 no_wait \n 2 > close \n 2 < close-ok \n"
+    text = start + each.format(1) + each.format(2) + over + f"1 > {settled} \n - deadline replies \n @drain q m2 m1"
+    assert play(text).broken == ["TMO-012", *broken]
+
+
 def test_who_has_no_quorum_queues_is_not_asked_for_their_time_outs(play) -> None:
     """TMO-001: the argument means nothing to a broker that never offered it."""
     history = "@queue q \n @open 1 \n 1 > consume q c1 x-consumer-timeout=500 \n 1 < consume-ok c1 \n @barrier 1"
