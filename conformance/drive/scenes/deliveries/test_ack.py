@@ -275,13 +275,18 @@ def _of_two_queues(stage: Stage, requeue: bool) -> None:
 
 @rule("ACK-012")
 def test_a_single_nack_is_a_reject(stage: Stage) -> None:
-    """Both requeue, and both remove; what was requeued is fetched again, and what was left alone comes back."""
+    """Both requeue, and both remove; what was requeued is fetched again, and what was left alone comes back. Then a get
+    follows a nack in one write."""
     channel, queue = holding(stage, 5)
     channel.nack(1, requeue=True)
     channel.reject(2, requeue=True)
     channel.nack(3, requeue=False)
     channel.reject(4, requeue=False)
     stage.fetch(channel, queue, 2)
+    with stage.batch():
+        channel.nack(channel.unacked[-1], requeue=True)
+        channel.get(queue)
+    stage.quiesce()
     channel.close()
     stage.quiesce()
 
