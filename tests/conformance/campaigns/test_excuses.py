@@ -63,6 +63,7 @@ ALWAYS = {
 SELDOM = {(name, "get-meets-deletion") for name in ("rabbitmq-3.8", "rabbitmq-3.10", "rabbitmq-4.0")}
 """Versions on which it is a race all the same."""
 IMITATE = {
+    "pieces.excess-cut",
     "rights.copies-by-any-key",
     "rights.blind-copies-by-any-key",
     "carbon.alternate-as-well",
@@ -254,6 +255,7 @@ def test_a_broker_that_errs_elsewhere_is_found_beside_the_deviations(version: st
 
 
 FIRST_ELSEWHERE = {
+    "seldom.last-alone-is-nacked",
     "together.recover-beside",
     "holdings.ack-under-the-channel-s-limit",
     "holdings.no-limit-wears-off",

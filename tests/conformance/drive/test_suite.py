@@ -169,7 +169,6 @@ BY_MACHINES_ONLY = {"expiry.revived-for-a-moment"}  # tests/reference_broker/tes
 
 
 BESIDE = {
-    "seldom.slots-of-the-former-life": "QOS-021",
     "halfway.quiet-deletions": "NOWAIT-006",
     "halfway.quiet-binding": "NOWAIT-006",
     "halfway.reserved-queue-made": "QUEUE-009",
