@@ -77,7 +77,7 @@ def _withdraw(stage: Stage, queue: str, *, give_back: bool) -> None:
     used = stage.used()
     for channel in _open(used) if stage.cancels else ():
         for tag, consumer in list(channel.view.consumers.items() if channel.view else ()):
-            if consumer.state == "live":
+            if consumer.state == "live" and consumer.named:
                 channel.cancel(tag)
     stage.quiesce()
     for channel in _open(used) if give_back else ():

@@ -22,10 +22,12 @@ class DeliveryView(Protocol):
 
 
 class ConsumerView(Protocol):
-    """One consumer: `state` is starting, live or cancelling."""
+    """One consumer: `state` is starting, live or cancelling. Its tag may not be known yet: then it is not `named`."""
 
     @property
     def tag(self) -> str: ...
+    @property
+    def named(self) -> bool: ...
     @property
     def queue(self) -> str: ...
     @property

@@ -115,6 +115,11 @@ class Consumer:
     bereft: bool = False
     """Its queue is gone, its client is not told, and the channel has answered since."""
 
+    @property
+    def named(self) -> bool:
+        """Is its tag known?"""
+        return not self.tag.startswith(UNNAMED)
+
     def full(self) -> bool:
         return not self.no_ack and 0 < self.limit <= self.window.held and not self.limit_moved
 
@@ -393,7 +398,7 @@ class ChannelLife:
         found = self.consumers.get(tag)
         if found is not None or tag in self.ended or self.of_before(tag):
             return found
-        quiet = [one for one in self.consumers.values() if one.quiet and one.tag.startswith(UNNAMED)]
+        quiet = [one for one in self.consumers.values() if one.quiet and not one.named]
         fitting = [one for one in quiet if message in one.source.copies] or quiet
         if not fitting:
             return None
