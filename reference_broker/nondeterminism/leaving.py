@@ -45,7 +45,7 @@ def go_late(free: Free) -> None:
 
     def drop_binding(self: VirtualHost, binding: Binding) -> None:
         source = binding.source
-        late = source.auto_delete and free.luck()
+        late = source.auto_delete and binding in source.bindings and free.luck()
         source.auto_delete = source.auto_delete and not late
         hosts.drop_binding(self, binding)
         source.auto_delete = source.auto_delete or late
