@@ -157,19 +157,19 @@ def in_the_first_queue(parts: Parts) -> None:
 def got_and_given_back(parts: Parts) -> None:
     below = parts.channel
 
-    def finish(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
-        for one in deliveries if fate in RETURNS else ():
-            if one.consumer is None and one.queue.active is not None and not (one.stale or one.lost):
-                self._pass_on(one)  # type: ignore[attr-defined]
-        below.finish(self, deliveries, fate)
-
-    def pass_on(self: Channel, one: Delivery) -> None:
+    def pass_on(one: Delivery) -> None:
         waiting = [it for it in one.queue.consumers if it is not one.queue.active and not it.channel.closing]
         if waiting and waiting[0].obstacle() is None:
             one.lost = one.entry.redelivered = True
             waiting[0].channel.deliver(waiting[0], one.entry)
 
-    parts.override("channel", finish=finish, _pass_on=pass_on)
+    def finish(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
+        for one in deliveries if fate in RETURNS else ():
+            if one.consumer is None and one.queue.active is not None and not (one.stale or one.lost):
+                pass_on(one)
+        below.finish(self, deliveries, fate)
+
+    parts.override("channel", finish=finish)
 
 
 @changes("single.all-when-purged", "all consumers are served when their queue was purged", "SAC-001", "SAC-005")
