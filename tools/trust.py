@@ -2,6 +2,8 @@
 
     python -m tools.trust [--sample N --draw SEED] [--legal RUNS] [--broker URL]
 
+A sample draws mutants, and twice as many plays of the correct broker, which are played with a seed of their own.
+
 Three campaigns, each of which carries on where it was interrupted: mutants of the reference broker, wrong behaviours on
 the wire in front of a real broker (or of the reference broker, where none is given), and machines on brokers that take
 variations. The figures go to build/trust.json, or with a sample to build/trust-sample.json; the whole document of the
@@ -24,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.campaigns import legal
-from conformance.campaigns.detection import FOLDER, DetectionCampaign
+from conformance.campaigns.detection import FOLDER, ControlSample, DetectionCampaign
 from conformance.cli.mutants import keep, sound, survived
 from conformance.drive.drivers.errors import Unreachable
 from conformance.session.exits import GATE_CLOSED, GATE_OPEN, INTERRUPTED, UNREACHABLE
@@ -34,6 +36,8 @@ from tools import wire_mutants
 TRUST = Path("build") / "trust.json"
 SAMPLE = Path("build") / "trust-sample.json"
 LEGAL = 20_000
+PLAYS = 2
+"""Of the correct broker, for each mutant of a sample."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -52,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.trust", description="Can the suite be trusted?")
     parser.add_argument("--sample", type=int, metavar="N", help="only so many mutants, drawn; and fewer seeds")
-    parser.add_argument("--draw", type=int, default=0, metavar="SEED", help="of the draw (default: %(default)s)")
+    parser.add_argument("--draw", type=int, default=0, metavar="SEED", help="of the sample (default: %(default)s)")
     parser.add_argument("--seeds", type=int, default=5, metavar="N", help="per mutant (default: %(default)s)")
     parser.add_argument("--legal", type=int, default=LEGAL, metavar="RUNS", help="histories in lawful chaos")
     parser.add_argument(
@@ -67,12 +71,13 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
 def measure(options: argparse.Namespace) -> int:
     begin = time.monotonic()
-    mutants = list(MUTANTS.values())
+    mutants, sample = list(MUTANTS.values()), None
     if options.sample:
         mutants = random.Random(options.draw).sample(mutants, min(options.sample, len(mutants)))
+        sample = ControlSample(PLAYS * options.sample, options.draw)
     out = SAMPLE if options.sample else TRUST
-    print(f"{len(mutants)} mutants", file=sys.stderr)
-    document = DetectionCampaign(mutants, range(options.seeds), workers=options.workers).run()
+    print(f"{len(mutants)} mutants{f', draw {options.draw}' if options.sample else ''}", file=sys.stderr)
+    document = DetectionCampaign(mutants, range(options.seeds), workers=options.workers, sample=sample).run()
     print("wrong on the wire", file=sys.stderr)
     document["wire"] = wire = wire_mutants.run(options.broker)
     if not options.sample:
@@ -141,7 +146,7 @@ def words(figures: Mapping[str, Any], document: Mapping[str, Any]) -> list[str]:
         *lines,
         f"field bugs in scope {figures['field_bugs']}, found {figures['field_bugs_found']}",
         f"examples until found: median {figures['examples_median'] or 0:g}, worst {figures['examples_worst']}",
-        f"honest broker, same seeds: {control['histories']} histories, {len(control['broken'])} broken verdicts",
+        f"correct broker: {control['histories']} histories, {len(control['broken'])} broken verdicts",
         *(f"  false alarm, {told}" for told in (*control["broken"], *control["troubles"])),
         f"MUST rules under their threshold: {len(document['vacuous'])}",
         *(f"  {told}" for told in document["vacuous"]),

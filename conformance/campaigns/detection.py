@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 import os
+import random
 import statistics
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import IO, Any, Protocol, TypeVar
@@ -79,8 +80,20 @@ def tasks(mutants: Iterable[Mutant], seeds: Sequence[int], depth: str, whole: bo
     return hunts + [DetectionTask("control", key, dialect, seed, depth) for dialect, key in checks for seed in seeds]
 
 
+@dataclass(frozen=True, slots=True)
+class ControlSample:
+    """So many of the control's plays, drawn, and played with another seed than the hunts."""
+
+    number: int
+    seed: int
+
+    def draw(self, wanted: Iterable[DetectionTask]) -> list[DetectionTask]:
+        honest = dict.fromkeys(replace(task, seed=self.seed) for task in wanted if task.kind == "control")
+        return random.Random(self.seed).sample(list(honest), min(self.number, len(honest)))
+
+
 def confirming(hunted: Iterable[DetectionTask], journal: Journal) -> list[DetectionTask]:
-    """The least control: the plays in which these hunts found something."""
+    """The control that cannot be left out: the plays in which these hunts found something."""
     found = [(task, journal[task.key]) for task in hunted if task.kind == "hunt"]
     plays = [
         DetectionTask("control", trail["play"], task.dialect, task.seed, task.depth)
@@ -100,8 +113,8 @@ class DetectionCampaign:
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
     folder: Path = FOLDER
     stream: IO[str] = field(default_factory=lambda: sys.stderr)
-    brief: bool = False
-    """The honest broker plays only that in which a hunt found something."""
+    sample: ControlSample | None = None
+    """Beside these, the honest broker plays only that in which a hunt found something."""
 
     @property
     def whole(self) -> bool:
@@ -112,10 +125,10 @@ class DetectionCampaign:
         begin = time.monotonic()
         journal = Journal(self.folder, self.depth)
         wanted = tasks(self.mutants, self.seeds, self.depth, self.whole)
-        if self.brief:
-            wanted = [task for task in wanted if task.kind == "hunt"]
-            self._play(wanted, journal)
-            wanted += confirming(wanted, journal)
+        if self.sample is not None:
+            hunts = [task for task in wanted if task.kind == "hunt"]
+            self._play(hunts, journal)
+            wanted = list(dict.fromkeys([*hunts, *confirming(hunts, journal), *self.sample.draw(wanted)]))
         self._play(wanted, journal)
         document = self.document(journal, wanted)
         document["wall_seconds"] = round(time.monotonic() - begin, 1)

@@ -59,7 +59,7 @@ def chosen(settings: ExamSettings) -> list[Play]:
         once_more
         for play in wanted
         if play.machine and play.scenic
-        for once_more in revisited(profile, play.queue_type, settings.depth, clock)
+        for once_more in revisited(dict(play.arguments)["part"], profile, play.queue_type, settings.depth, clock)
     ]
     return [*(play for play in wanted if not play.machine), *machines, *again]
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conformance.campaigns.detection import DetectionCampaign
+from conformance.campaigns.detection import ControlSample, DetectionCampaign
 from conformance.catalogue import rules
 from conformance.catalogue.rules.fields import BadData, Fields, parse
 from conformance.outcome.markdown import link, table
@@ -200,7 +200,7 @@ def _killed(report: Report, results: Results) -> tuple[str, str]:
 def hunted(globs: Sequence[str]) -> dict[str, dict[str, Any]]:
     """What a hunt for these mutants comes to."""
     wanted = [MUTANTS[name] for name in imitated() if any(fnmatch.fnmatch(name, glob) for glob in globs)]
-    document = DetectionCampaign(wanted, range(SEEDS), DEPTH, brief=True).run()
+    document = DetectionCampaign(wanted, range(SEEDS), DEPTH, sample=ControlSample(0, 0)).run()
     return {row["name"]: _result(row) for row in document["mutants"]}
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from conformance.campaigns.detection import FOLDER, DetectionCampaign
+from conformance.campaigns.detection import FOLDER, ControlSample, DetectionCampaign
 from conformance.cli.mutants import DOCUMENT, chosen, sound, words
 from conformance.session.exits import GATE_CLOSED, GATE_OPEN, WRONG_USE, Refused
 from reference_broker.mutants import MUTANTS
@@ -146,7 +146,7 @@ def renewed(former: str, document: Mapping[str, Any], figures: Mapping[str, Any]
 
 def added(glob: str) -> int:
     """Hunts these mutants, and puts their rows into the page that is there, if all is well with them."""
-    document = DetectionCampaign(chosen(glob), range(SEEDS), brief=True).run()
+    document = DetectionCampaign(chosen(glob), range(SEEDS), sample=ControlSample(0, 0)).run()
     print("\n".join(words(document)))
     if not sound(document):
         return GATE_CLOSED

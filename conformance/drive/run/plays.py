@@ -42,7 +42,7 @@ class Play:
     @property
     def scenic(self) -> bool:
         """Does it play scenes?"""
-        return not self.machine or self.name == "revisits"
+        return not self.machine or self.name.startswith("revisits[")
 
     @property
     def timed(self) -> bool:

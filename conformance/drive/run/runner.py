@@ -20,7 +20,7 @@ from conformance.drive.machines.revisits import Circumstances, Veteran
 from conformance.drive.run.audience import Audience, Listener, Witness
 from conformance.drive.run.bench import Bench
 from conformance.drive.run.plays import Play, plays
-from conformance.drive.run.size import REVISITS, STEPS, examples
+from conformance.drive.run.size import PARTS, REVISITS, STEPS, examples
 from conformance.drive.stage import NotOffered, SceneOver, Stage
 
 A = TypeVar("A", bound=Audience)
@@ -106,12 +106,12 @@ class Machines(Generic[A]):
         for broken in outcome.broken.values():
             self.audience.show(broken.finding, broken.events, broken.reproduced)
 
-    def revisit(self) -> None:
-        """Scenes once more. Raises what went wrong first and is no finding, when all are over; that the broker hung up
-        in one of them keeps nobody from the others."""
+    def revisit(self, part: int) -> None:
+        """Scenes once more, those of this part. Raises what went wrong first and is no finding, when all are over; that
+        the broker hung up in one of them keeps nobody from the others."""
         bench, audience = self.bench, self.audience
         trouble: BaseException | None = None
-        for play in revisited(bench.profile, self.queue_type, bench.depth, bench.around):
+        for play in revisited(part, bench.profile, self.queue_type, bench.depth, bench.around):
             if (bench.guard is not None and bench.guard.over) or not audience.fit():
                 break
             stage, failure = once_more(play, bench)
@@ -123,8 +123,8 @@ class Machines(Generic[A]):
             raise trouble
 
 
-def revisited(profile: Profile, queue_type: str, depth: str, around: Around) -> Iterator[Play]:
-    """All scenes, this many times: those that wait for time to pass only where none is lost by that."""
+def revisited(part: int, profile: Profile, queue_type: str, depth: str, around: Around) -> Iterator[Play]:
+    """The scenes of this part, so many times each: those that wait for time to pass only where none is lost by that."""
     scenes = [
         play
         for play in plays()
@@ -134,4 +134,4 @@ def revisited(profile: Profile, queue_type: str, depth: str, around: Around) -> 
         and (around.advance is not None or not play.timed)
     ]
     for number in range(REVISITS[depth]):
-        yield from (replace(play, again=number) for play in scenes)
+        yield from (replace(play, again=number) for play in scenes[part::PARTS])

@@ -24,6 +24,7 @@ from conformance.drive.machines.requeueing import REQUEUEING
 from conformance.drive.machines.search import Machine
 from conformance.drive.machines.settlement import SCHEDULERS, SETTLEMENT, Scheduler
 from conformance.drive.machines.timeouts import TIMED_OUT
+from conformance.drive.run.size import PARTS
 from conformance.drive.scenes.marks import rule
 
 
@@ -32,7 +33,7 @@ class CampaignFixture(Protocol):
 
     def run(self, machine: Machine, scheduler: Scheduler) -> None: ...
 
-    def revisit(self) -> None: ...
+    def revisit(self, part: int) -> None: ...
 
 
 @rule(families=("TAG", "MODE", "ACK", "ERR", "RQ"))
@@ -110,6 +111,7 @@ def test_timeouts(campaign: CampaignFixture, machine: Machine) -> None:
 
 
 @rule(families=tuple(rules.FAMILIES), depth="ci", last=True)
-def test_revisits(campaign: CampaignFixture) -> None:
+@pytest.mark.parametrize("part", range(PARTS))
+def test_revisits(campaign: CampaignFixture, part: int) -> None:
     """Every scene once more, where channels and queues have a past, and where the same is said in other forms."""
-    campaign.revisit()
+    campaign.revisit(part)

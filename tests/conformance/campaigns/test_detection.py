@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conformance.campaigns import detection
-from conformance.campaigns.detection import DetectionCampaign, DetectionTask, tasks, vacuous
+from conformance.campaigns.detection import ControlSample, DetectionCampaign, DetectionTask, tasks, vacuous
 from conformance.campaigns.hunt import control, embedded, held_to, hunt
 from conformance.campaigns.journal import Journal
 from conformance.catalogue import profiles, rules
@@ -124,6 +125,17 @@ def counted(tmp_path: Path) -> Any:
         return campaign.document(journal, [*hunts, *checks])
 
     return count
+
+
+def test_a_sample_of_the_control_is_drawn_and_played_with_its_own_seed() -> None:
+    hunt = DetectionTask("hunt", ZERO, "documented", 0, "ci")
+    plays = [DetectionTask("control", f"p{number}-classic", "documented", 0, "ci") for number in range(50)]
+    drawn = ControlSample(5, 77).draw([hunt, *plays])
+    assert len(drawn) == 5
+    assert drawn == ControlSample(5, 77).draw([hunt, *plays]) != ControlSample(5, 78).draw([hunt, *plays])
+    assert {task.seed for task in drawn} == {77}
+    assert {replace(task, seed=0) for task in drawn} < set(plays)
+    assert len(ControlSample(99, 77).draw(plays)) == len(plays)
 
 
 def test_four_seeds_of_five_are_enough_and_three_are_not(counted: Any) -> None:

@@ -18,6 +18,7 @@ from conformance.drive.run.audience import Listener
 from conformance.drive.run.bench import Bench
 from conformance.drive.run.plays import Play, cases, plays
 from conformance.drive.run.runner import Machines, attempted, run
+from conformance.drive.run.size import PARTS
 from conformance.drive.stage import SceneOver, Stage
 from conformance.history.recorder import Recorder
 from conformance.session.door import SUITE, queue_type_of
@@ -124,13 +125,24 @@ def test_who_hangs_up_in_one_scene_plays_the_others_once_more(bench: Bench, monk
         with bench.staged(Stage, play.name) as stage:
             return stage, next(ended)
 
-    listed = list(itertools.islice(runner.revisited(bench.profile, "classic", "ci", bench.around), 4))
+    listed = list(itertools.islice(runner.revisited(0, bench.profile, "classic", "ci", bench.around), 4))
     monkeypatch.setattr(runner, "revisited", lambda *_: iter(listed))
     monkeypatch.setattr(runner, "once_more", once_more)
     with pytest.raises(ValueError, match="third"):
-        Machines(bench, "classic", Listener()).revisit()
+        Machines(bench, "classic", Listener()).revisit(0)
     assert heard == listed
     assert [play.again for play in listed] == [0, 0, 0, 0]
+
+
+def test_the_parts_share_the_scenes_that_are_played_once_more(bench: Bench) -> None:
+    """Each scene is in one part, and no part has much more to do than another."""
+    shares = [list(runner.revisited(part, bench.profile, "classic", "ci", bench.around)) for part in range(PARTS)]
+    scenes = [play for play in plays() if not play.machine and play.queue_type == "classic" and not play.timed]
+    assert {play.first for share in shares for play in share} >= {
+        play.first for play in scenes if play.suits(bench.profile, "ci")
+    }
+    assert len({play.key for share in shares for play in share}) == sum(map(len, shares))
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1
 
 
 def test_other_kinds_are_caught_where_they_are_named() -> None:
