@@ -86,9 +86,9 @@ class Guard:
             self.pulse.drop()
         self.vhosts.let_go()
 
-    def begin_check(self, *, machine: bool) -> float:
-        """A check begins; the seconds that it may take."""
-        allowed = self.left * MACHINE if machine else min(CHECK, self.left)
+    def begin_check(self, *, machine: bool, parts: int = 1) -> float:
+        """A check begins, or one of so many parts of a machine; the seconds that it may take."""
+        allowed = self.left * MACHINE / parts if machine else min(CHECK, self.left)
         self.check_ends = time.monotonic() + allowed
         return allowed
 

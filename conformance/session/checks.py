@@ -276,10 +276,10 @@ class Attempt:
 def play(attempt: Attempt, scene: Callable[[], object], stage: Stage | None) -> None:
     """The body of a check, the end of its history, and the judgement: all in the time that a check has. A machine has
     no stage of its own."""
-    guard = attempt.opened.guard
+    guard, check = attempt.opened.guard, attempt.check
 
     def timed() -> None:
-        with alarm(guard.begin_check(machine=not attempt.check.rules) + guard.GRACE):
+        with alarm(guard.begin_check(machine=not check.rules, parts=check.parts) + guard.GRACE):
             scene()
 
     try:

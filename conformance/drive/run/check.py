@@ -20,6 +20,8 @@ class Check:
     for_families: tuple[str, ...] = ()
     last: bool = False
     """It is played after all that is not."""
+    parts: int = 1
+    """So many checks are its parts, and share the time that one machine has."""
 
     @classmethod
     def of(cls, args: Iterable[str], kwargs: Mapping[str, object]) -> Check:
@@ -33,6 +35,7 @@ class Check:
             str(kwargs.get("depth", "smoke")),
             tuple(families),
             bool(kwargs.get("last")),
+            parts if isinstance(parts := kwargs.get("parts"), int) else 1,
         )
 
     def within(self, depth: str) -> bool:

@@ -21,11 +21,12 @@ def rule(
     depth: Depth = "smoke",
     families: tuple[str, ...] = (),
     last: bool = False,
+    parts: int = 1,
 ) -> pytest.MarkDecorator:
     """`pytest.mark.rule(*ids, queue_types=..., depth=...)`, with its arguments checked.
 
     A machine names no ids but the `families` that it is there for: it runs when a rule of theirs is selected. What is
     known to have broken a broker down, a queue taken away from its consumers, be it those of a channel that had
-    failed, is played `last`.
+    failed, is played `last`. Checks that are `parts` of one share its time.
     """
-    return pytest.mark.rule(*ids, queue_types=queue_types, depth=depth, families=families, last=last)
+    return pytest.mark.rule(*ids, queue_types=queue_types, depth=depth, families=families, last=last, parts=parts)

@@ -110,7 +110,7 @@ def test_timeouts(campaign: CampaignFixture, machine: Machine) -> None:
     campaign.run(machine, "lockstep")
 
 
-@rule(families=tuple(rules.FAMILIES), depth="ci", last=True)
+@rule(families=tuple(rules.FAMILIES), depth="ci", last=True, parts=PARTS)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_revisits(campaign: CampaignFixture, part: int) -> None:
     """Every scene once more, where channels and queues have a past, and where the same is said in other forms."""

@@ -130,7 +130,7 @@ def test_who_hangs_up_in_one_scene_plays_the_others_once_more(bench: Bench, monk
     monkeypatch.setattr(runner, "once_more", once_more)
     with pytest.raises(ValueError, match="third"):
         Machines(bench, "classic", Listener()).revisit(0)
-    assert heard == listed
+    assert sorted(play.key for play in heard) == sorted(play.key for play in listed)
     assert [play.again for play in listed] == [0, 0, 0, 0]
 
 

@@ -76,9 +76,15 @@ def channel_closed(model: Model, connection: Connection, event: Event) -> Found:
         yield from _ends(channel, event)
         return
     yield from deadlines(model, channel)
-    over = (one for one in channel.unacked.values() if one.timer is not None and one.timer.possible(event.time_ns))
-    if len({one.consumer for one in over}) > 1:
+    if len({one.consumer for one in _overdue(channel, event)}) > 1:
         yield life(channel), "timed-out-together"
+
+
+def _overdue(channel: ChannelLife, event: Event) -> Iterator[Delivery]:
+    """Deliveries that may have timed out by now, though the first of them ended the channel a while ago."""
+    for one in (channel.unacked or channel.deliveries).values():
+        if one.settlement is None and one.timer is not None and one.timer.possible(event.time_ns):
+            yield one
 
 
 def connection_closed(model: Model, connection: Connection, event: Event) -> Found:

@@ -314,6 +314,17 @@ def test_it_does_not_arise_beside_that(play: Any, name: str) -> None:
     assert name not in met(play, name, MISSES[name])
 
 
+@pytest.mark.parametrize(("seconds", "arises"), [(0.1, False), (0.6, True)])
+def test_another_consumer_may_time_out_while_the_channel_waits_for_close_ok(
+    play: Any, seconds: float, arises: bool
+) -> None:
+    first, second = BOTH_TIMED.split("@consume 1 q c2")
+    text = f"{first}- wait 0.5 \n @consume 1 q c2{second}- wait 0.6 \n 1 < closed 406 0 0 timed out \n "
+    assert "timed-out-together" not in met(play, "timed-out-together", text)
+    text += f"- wait {seconds} \n 1 < closed 406 0 0 timed out"
+    assert ("timed-out-together" in met(play, "timed-out-together", text)) is arises
+
+
 def test_a_finding_stands_in_the_circumstances_of_its_own_channel(play: Any) -> None:
     crossing = BAD + "1 > close \n" + REFUSED + "1 > closed-ok \n"
     (found,) = play(crossing + "- deadline replies").judge.judgement.findings
