@@ -96,10 +96,10 @@ def _take(stage: Stage, channel: Channel, queue: str) -> None:
     One at a time: of gets that are under way together, each may hold what the others would explain. The last one is
     sent when the time is over: this process may have slept since the one before.
     """
-    wanted, surplus, hurry = len(stage.judge.wanted(queue)), 0, Hurry(stage.waiter)
+    wanted, surplus, hurry = stage.judge.missing(queue), 0, Hurry(stage.waiter)
     while channel.state == "open" and surplus < SURPLUS:
         late, got = hurry.over, stage.get(channel, queue, no_ack=True)
-        left = len(stage.judge.wanted(queue))
+        left = stage.judge.missing(queue)
         surplus += got is not None and left >= wanted
         if left < wanted:
             hurry.again()

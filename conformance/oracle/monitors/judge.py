@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 from conformance.catalogue.profiles import Profile
@@ -17,7 +18,8 @@ from conformance.oracle.model import ConnectionView, Model, Obligation
 from conformance.oracle.model.consumers import timeouts
 from conformance.oracle.model.doubts import blame
 from conformance.oracle.model.facts import Passed
-from conformance.oracle.model.records import OUT
+from conformance.oracle.model.queues.queue import Queue
+from conformance.oracle.model.records import OUT, Copy
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import BY_FACT, BY_METHOD, Function
 from conformance.oracle.verdicts import Finding, Judgement
@@ -127,18 +129,21 @@ class Judge:
         found = self._model.queues.get(queue)
         if found is None or found.deleted:
             return frozenset()
-        held = (
-            delivery.copy
-            for connection in self._model.connections.values()
-            for channel in connection.channels.values()
-            for delivery in channel.unacked.values()
-        )
-        out = {
-            copy.id
-            for copy in held
-            if copy.queue is found and copy.place == OUT and not copy.unowed and not copy.indeterminate
-        }
-        return frozenset(out.union(copy.id for copy in found.absent()))
+        return frozenset(copy.id for copy in chain(self._out_of(found), found.absent()))
+
+    def missing(self, queue: str) -> int:
+        """How many those are, which is asked for more often."""
+        found = self._model.queues.get(queue)
+        return sum(1 for _ in self._out_of(found)) + found.missing() if found and not found.deleted else 0
+
+    def _out_of(self, queue: Queue) -> Iterator[Copy]:
+        """What is out of this queue, and must come back to it."""
+        for connection in self._model.connections.values():
+            for channel in connection.channels.values():
+                for delivery in channel.unacked.values():
+                    copy = delivery.copy
+                    if copy.queue is queue and copy.place == OUT and not copy.unowed and not copy.indeterminate:
+                        yield copy
 
 
 def judge(events: Iterable[Event], profile: Profile, complete: bool = True) -> Judgement:

@@ -36,10 +36,12 @@ def test_a_drain_fetches_what_was_held_and_what_was_ready(stage: Stage) -> None:
     channel = stage.channel()
     channel.publish(queue, 3)
     stage.fetch(channel, queue, 2)
+    assert stage.judge.missing(queue) == len(stage.judge.wanted(queue)) == 3
     ending.drain(stage, queue)
     drained = [event.message for event in stage.events if event.method == "basic.get-ok"][2:]
     assert sorted(filter(None, drained)) == ["m1", "m2", "m3"]
     assert stage.judge.wanted(queue) == frozenset()
+    assert stage.judge.missing(queue) == 0
     assert stage.events[-1].method == "basic.get-empty"
 
 

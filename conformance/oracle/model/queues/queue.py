@@ -358,6 +358,11 @@ class Queue:
         yield from self.waiting()
         yield from self.missed.values()
 
+    def missing(self) -> int:
+        """How many those are. Of what is fresh nobody has to look at each."""
+        spent = sum(1 for copy in self.returned.values() if self.may_be_spent(copy))
+        return len(self.fresh) + len(self.returned) - spent + len(self.missed)
+
     def unsettle(self, copy: Copy, *, indeterminate: bool) -> None:
         """Nobody owes this message any more; an indeterminate one may turn up anywhere, returned or not."""
         copy.unowed = True
