@@ -1,4 +1,4 @@
-"""DRT-002, DRT-004 and DRT-009: requesters, and the addresses to which replies go.
+"""DRT-002, DRT-004, DRT-007 and DRT-009: requesters, and the addresses to which replies go.
 
     python replies.py amqp://guest:guest@localhost:5672/%2F ...
 
@@ -69,6 +69,19 @@ def same_tag(url: str) -> str:
     return "two addresses" if addresses[0] != addresses[1] else f"both have {addresses[0]}"
 
 
+def late(url: str) -> str:
+    """Who gets a reply whose requester has gone, while another one has its tag?"""
+    former = requester(url, "same")
+    to = address(former, ASKED)
+    former.end()
+    latter = requester(url, "same")
+    latter.open(2)
+    latter.send(wire.publish(2, to, "late"))
+    found = latter.read(1.0)
+    latter.end()
+    return "that one" if found is not None and found[1] == wire.DELIVER else "nobody"
+
+
 def long_tag(url: str) -> str:
     """What comes of a request of a requester with a tag of 255 octets."""
     connection = requester(url, "t" * 255)
@@ -96,6 +109,7 @@ def main() -> None:
         connection.end()
         print(f"  a second requester on a channel: {second(url)}")
         print(f"  two requesters with one tag: {same_tag(url)}")
+        print(f"  a reply for a requester that has gone, while another one has its tag: {late(url)}")
         print(f"  a request behind a tag of 255 octets: {long_tag(url)}")
         print(f"  a passive declaration of a made-up address: {made_up(url)}")
 

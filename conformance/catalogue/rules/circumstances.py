@@ -85,7 +85,7 @@ NAMES: Mapping[str, str] = {
     "refused-are-dead-letters": "a queue is to make dead letters of what it refuses",
     "made-up-address": "a client declares a name that only begins like the address of a requester",
     "second-requester": "a channel that consumes replies asks for a second consumer of them",
-    "requesters-share-a-tag": "consumers of replies on two channels have the same tag",
+    "requesters-share-a-tag": "a consumer of replies has the tag of another one, which is there or was",
     "long-tag-of-requester": "a consumer of replies has a tag of more than 200 octets",
     "single-active-cancelled": "a client cancels a consumer of a queue that serves one at a time",
     "priority-above-maximum": "a message has a higher priority than its queue",

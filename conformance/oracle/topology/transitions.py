@@ -29,7 +29,7 @@ LATEST = 1024
 """So many channels are remembered with the queue that they declared last, and so many queues without a name."""
 MOST = 4096
 """Where so many things are known, nobody asks for what is not there."""
-OF_THE_BROKER = ("amq.rabbitmq.", "amq.gen")
+OF_THE_BROKER, EXCHANGES_OF_THE_BROKER = "amq.", "amq.rabbitmq."
 Transition = Callable[[Topology, Actor, Event, TopologyChange], None]
 
 
@@ -127,7 +127,8 @@ def _doubt(thing: Thing, key: tuple[str, str], table: dict[tuple[str, str], Any]
 def _seek(topology: Topology, thing: Thing, change: TopologyChange) -> None:
     """Something is looked for, or deleted, of which nothing is known. What the broker has under names of its own may
     come and go."""
-    if not thing.name.startswith(OF_THE_BROKER) and len(topology.queues) + len(topology.exchanges) < MOST:
+    own = EXCHANGES_OF_THE_BROKER if isinstance(thing, Exchange) else OF_THE_BROKER
+    if not thing.name.startswith(own) and len(topology.queues) + len(topology.exchanges) < MOST:
         topology.sought[change] = thing
         _bound(topology.sought)
 

@@ -201,7 +201,7 @@ def test_replies_that_are_late(stage: Stage, how: str) -> None:
     late = stage.channel() if how == "close" else channel
     for again in (False, True):
         if again:
-            late.consume(REPLIES, no_ack=True)
+            late.consume(REPLIES, no_ack=True, tag=tag)
             stage.quiesce()
         by.publish(address)
         stage.confirmed(by)

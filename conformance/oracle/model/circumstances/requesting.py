@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
+from conformance.oracle.model.connections.channels import CLOSED, ChannelLife
 from conformance.oracle.model.consumers.delivering import REPLIES
 
 if TYPE_CHECKING:
@@ -41,3 +42,14 @@ def consumed(model: Model, connection: Connection, event: Event) -> Found:
                     yield f"channel {one.name} {channel.number} {channel.opened}", "second-requester"
                 if consumer.queue == REPLIES and consumer.tag == event.consumer_tag and not here:
                     yield EVERYWHERE, "requesters-share-a-tag"
+            if _was_requester(channel, event.consumer_tag) or _was_requester(channel.previous, event.consumer_tag):
+                yield EVERYWHERE, "requesters-share-a-tag"
+
+
+def _was_requester(channel: ChannelLife | None, tag: str | None) -> bool:
+    """Did a requester of this tag end in this life of a channel, or with it?"""
+    if channel is None or not tag:
+        return False
+    ended = channel.ended.get(tag)
+    consumer = channel.consumers.get(tag) if channel.state == CLOSED else None
+    return (ended is not None and ended.source.name == REPLIES) or (consumer is not None and consumer.queue == REPLIES)

@@ -314,6 +314,16 @@ def test_it_does_not_arise_beside_that(play: Any, name: str) -> None:
     assert name not in met(play, name, MISSES[name])
 
 
+@pytest.mark.parametrize(
+    "ended",
+    ["1 > cancel r \n 1 < cancel-ok r \n", "1 > close \n 1 < close-ok \n", "1 > close \n 1 < close-ok \n @open 1 \n"],
+)
+@pytest.mark.parametrize(("tag", "arises"), [("r", True), ("s", False)])
+def test_a_requester_may_have_the_tag_of_one_that_has_gone(play: Any, ended: str, tag: str, arises: bool) -> None:
+    text = f"{LISTENS}{ended}@open 2 \n 2 > consume amq.rabbitmq.reply-to {tag} no_ack"
+    assert ("requesters-share-a-tag" in met(play, "requesters-share-a-tag", text)) is arises
+
+
 @pytest.mark.parametrize(("seconds", "arises"), [(0.1, False), (0.6, True)])
 def test_another_consumer_may_time_out_while_the_channel_waits_for_close_ok(
     play: Any, seconds: float, arises: bool

@@ -60,6 +60,12 @@ SOUND = {
     "QUEUE-021": WAITING + "1 < declare-ok q",
 }
 BROKEN = [
+    (
+        "QUEUE-001",
+        "@open 1 \n 1 > declare q passive \n 1 < closed 404 50 10 NOT_FOUND \n 1 > closed-ok \n @open 1 \n"
+        + FIND
+        + "1 < declare-ok q",
+    ),
     ("QUEUE-003", Q + "1 > declare q durable no_wait \n" + UNEQUAL),
     ("QUEUE-018", GONE + "1 > delete q no_wait \n 1 < closed 404 50 40 NOT_FOUND"),
     ("QUEUE-018", GONE + "1 > delete q no_wait \n 0 < kicked 541 50 40 INTERNAL_ERROR"),
@@ -110,6 +116,9 @@ BROKEN = [
     ("QUEUE-021", WAITING + NOT_FOUND),
 ]
 LAWFUL = {
+    "what the broker has under names of its own comes and goes": "@open 1 \n 1 > declare amq.any.name passive \n "
+    "1 < closed 404 50 10 NOT_FOUND \n 1 > closed-ok \n @open 1 \n 1 > declare amq.any.name passive \n "
+    "1 < declare-ok amq.any.name",
     "a close may mean what was sent before without an answer": GONE
     + "1 > delete other if_empty no_wait \n 1 > delete q no_wait \n 1 < closed 406 50 40 PRECONDITION_FAILED",
     "a close may mean what is sent after a method without an answer": GONE
