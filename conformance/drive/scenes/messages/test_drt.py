@@ -20,8 +20,9 @@ REPLIES = "amq.rabbitmq.reply-to"
 ASKING = {"reply_to": REPLIES}
 CLASSIC: tuple[QueueType, ...] = ("classic",)
 WAYS = "", "exchange", "large", "all properties", "mandatory", "transaction"
-LONG = "t" * 255
-"""As long as the tag of a consumer may be."""
+LONGEST = 255
+"""Octets of the tag of a consumer at most."""
+LONG = "t" * LONGEST
 
 
 def requester(stage: Stage, connection: RawConnection | None = None, tag: str | None = None) -> tuple[Channel, str]:
@@ -194,19 +195,21 @@ def test_replies_beside_other_requesters(stage: Stage) -> None:
 @rule("DRT-007", queue_types=CLASSIC)
 @pytest.mark.parametrize("how", ["cancel", "quiet cancel", "close", "failure"])
 def test_replies_that_are_late(stage: Stage, how: str) -> None:
-    """The requester has ended. Then there is a new one on its channel, with the same tag."""
+    """The requester has ended. Then there is a new one on its channel, and one with the same tag."""
     channel, tag = requester(stage)
     address, by = address_of(stage, channel), confirming(stage)
     gone(stage, channel, tag, how)
     late = stage.channel() if how == "close" else channel
-    for again in (False, True):
-        if again:
-            late.consume(REPLIES, no_ack=True, tag=tag)
+    for new in ("", f"another.{tag}"[:LONGEST], tag):
+        if new:
+            late.consume(REPLIES, no_ack=True, tag=new)
             stage.quiesce()
         by.publish(address)
         stage.confirmed(by)
         stage.barrier(by)
         stage.barrier(late)
+        if new:
+            late.cancel(new)
 
 
 @rule("DRT-008", queue_types=CLASSIC)

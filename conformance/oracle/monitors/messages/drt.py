@@ -71,6 +71,8 @@ class Replies:
     """By the opening of their channel, the latest."""
     requests: OrderedDict[str, Holder | None] = field(default_factory=OrderedDict)
     addresses: OrderedDict[str, Holder] = field(default_factory=OrderedDict)
+    shared: set[str] = field(default_factory=set)
+    """Addresses that the broker has given to several: whoever gets what is sent there, that follows."""
     replies: OrderedDict[str, Reply | None] = field(default_factory=OrderedDict)
     lost: int = 0
     """How many did not come."""
@@ -85,6 +87,15 @@ class Replies:
         for known in (self.requests, self.addresses, self.replies):
             if len(known) > MOST:
                 known.popitem(last=False)
+
+    def share(self, address: str) -> None:
+        """Nothing is claimed any more of what is sent there, nor of what was."""
+        if len(self.shared) < MOST:
+            self.shared.add(address)
+        self.addresses.pop(address, None)
+        for message, reply in self.replies.items():
+            if reply is not None and reply.address == address:
+                self.replies[message] = None
 
     def of(self, fact: Delivered | Passed) -> Reply | None:
         """The reply that is delivered here."""
@@ -224,12 +235,15 @@ def request_delivered(fact: Delivered, notes: Notes) -> None:
     if publication is None or to is None or ASKS not in publication.content or fact.copy.ambiguous:
         return
     address = json.loads(fact.event.arguments or "{}").get("properties", {}).get("reply_to")
+    if address in memory.shared:
+        return
     owner = memory.addresses.get(address or "")
     if not address or address == REPLIES or len(address.encode()) > OCTETS:
         notes.find(ADDRESS, fact.event, "an address in reply-to", f"reply-to {address!r}", publication.seq)
     elif owner is not None and owner is not to and owner.channel is not to.channel:
         allowed = "an address that no other requester has"
         notes.find(ADDRESS, fact.event, allowed, f"reply-to {address!r}, of another", publication.seq, owner.seq)
+        memory.share(address)
     else:
         notes.exercise(ADDRESS)
         memory.addresses[address] = to

@@ -129,6 +129,7 @@ def _mandatory(fact: Confirmed, publication: Publication, notes: Notes) -> None:
                 f"basic.nack {fact.number}",
                 publication.seq,
                 publication.returned,
+                certain=publication.routed is False,
             )
     elif publication.routed:
         notes.exercise("CNF-025")

@@ -42,6 +42,14 @@ def test_what_a_full_queue_refuses_is_not_without_a_route(play) -> None:
     assert play(FULL + "1 < return q m2 code=312 \n 1 < ack 2").broken == ["CNF-025", "CNF-011"]
 
 
+def test_a_return_alone_does_not_show_that_there_was_no_route(play) -> None:
+    """CNF-009: the way through an exchange of somebody else may lead to a full queue, which refuses the publish."""
+    text = "@confirming 1 \n 1 > publish k m1 exchange=x mandatory \n 1 < return k m1 exchange=x code=312 \n 1 < {} 1"
+    for verdict in ("ack", "nack"):
+        assert play(text.format(verdict)).broken == []
+    assert play("@exchange x \n" + text.format("nack")).broken == ["CNF-009"]
+
+
 def test_a_close_may_be_about_a_publish_to_an_exchange_that_is_not_yet_there(play) -> None:
     """CNF-011: another channel has not heard yet that the exchange exists. Once it has, nothing else costs the
     channel."""

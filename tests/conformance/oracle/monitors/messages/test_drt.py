@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from tests.support.tables import test_broken, test_lawful, test_sound
 
 __all__ = ["test_broken", "test_lawful", "test_sound"]
@@ -136,3 +140,8 @@ LAWFUL = {
     ),
     "a late mandatory reply that comes back": GONE + MANDATORY.replace("8 < ack", f"8 < return {A1} r1 \n 8 < ack"),
 }
+
+
+@pytest.mark.parametrize("replies", [SENT + CAME_TO_2, SENT + CAME + CAME_TO_2, SENT + "@barrier 1", LOOK + NOT_THERE])
+def test_of_an_address_that_two_have_nothing_more_is_claimed(play: Any, replies: str) -> None:
+    assert play(BOTH + f"9 < get-ok 2 m2 q {to(A1)} \n" + replies).broken == ["DRT-004"]
