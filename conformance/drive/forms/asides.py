@@ -27,6 +27,9 @@ class Asides:
         self._stage, self._chance = stage, random.Random(seed) if seed else None
         self._declared: dict[str, m.QueueDeclare] = {}
         """How queues were declared that are there for as long as nobody deletes them."""
+        self._granted: set[str] = set()
+        """Those of which the broker has said so."""
+        self._read = 0
         self._idle = self._nowhere = ""
 
     def prepare(self, idle: str) -> None:
@@ -57,10 +60,18 @@ class Asides:
         ]
         if self._stage.offers("channel.flow"):
             found.append(m.ChannelFlow(number, True))
-        there = sorted(self._declared.keys() & self._stage.belongings.queues.keys())
+        there = sorted(self._granted_by_now() & self._declared.keys() & self._stage.belongings.queues.keys())
         if there and self._chance is not None:
             again = self._declared[self._chance.choice(there)]
             found.append(changed(again, channel=number, no_wait=False))
             if self._stage.offers(PASSIVE):
                 found.append(m.QueueDeclare(number, queue=again.queue, passive=True))
         return found
+
+    def _granted_by_now(self) -> set[str]:
+        events = self._stage.events
+        self._granted.update(
+            one.queue for one in events[self._read :] if one.method == "queue.declare-ok" and one.queue
+        )
+        self._read = len(events)
+        return self._granted

@@ -203,7 +203,7 @@ def denied(fact: ClosedUnasked, notes: Notes) -> None:
 def connection_denied(fact: ConnectionFailed, notes: Notes) -> None:
     """The broker closed the connection over a method that it had to carry out."""
     event = fact.event
-    if fact.error is not None or fact.failing:
+    if fact.error is not None or fact.failing or hard_errors.over_misuse(fact):
         return
     pending = [one for channel in fact.connection.open_channels() for one in channel.pending()]
     asked = [one for channel in fact.connection.open_channels() for one in channel.asked()]

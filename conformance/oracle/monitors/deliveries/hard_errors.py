@@ -93,7 +93,7 @@ def lost_where_a_number_is_used_again(fact: ConnectionFailed, notes: Notes) -> N
     notes.find("ERR-007", event, allowed, f"connection: {closing(event.args)}", channel.opened, request.seq)
 
 
-def _over_misuse(fact: ConnectionFailed) -> bool:
+def over_misuse(fact: ConnectionFailed) -> bool:
     """Did the client use a channel that was closed, and is that what the broker complains of?"""
     code = fact.event.args.get("reply_code") if fact.event.kind == METHOD else 0
     return code == CHANNEL_ERROR and fact.connection.misused > 0
@@ -102,7 +102,7 @@ def _over_misuse(fact: ConnectionFailed) -> bool:
 @judges(ConnectionFailed, "ERR-004", "TAG-009")
 def connection_lost_over_a_channel(fact: ConnectionFailed, notes: Notes) -> None:
     """A mistake that costs the channel cost the connection."""
-    if fact.error is not None or not fact.failing or _over_misuse(fact):
+    if fact.error is not None or not fact.failing or over_misuse(fact):
         return
     errors = [channel.settlement_error for channel in fact.failing if channel.settlement_error is not None]
     error = next((one for one in errors if _names(fact, one.settlement.method_id)), errors[0])
@@ -142,7 +142,7 @@ def connection_lost_after_a_channel(fact: ConnectionFailed, notes: Notes) -> Non
     refused, event = fact.connection.refused, fact.event
     if refused is None or fact.error is not None or fact.failing or event.kind != METHOD:
         return
-    if _over_misuse(fact):
+    if over_misuse(fact):
         return
     if ids_of(event) == (60, refused.settlement.method_id) and fact.suspect is None:
         notes.find(

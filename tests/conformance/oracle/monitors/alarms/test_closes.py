@@ -174,3 +174,22 @@ def test_what_a_close_gives_back_may_go_through_a_consumer_that_ends_as_well(pla
     write. That all messages are there when the first one is got does not tell where they have been."""
     assert play(TWO_CLOSE.format("@consume 3 q c3"), "rabbitmq-3.8").broken == []
     assert play(TWO_CLOSE.format(""), "rabbitmq-3.8").broken == ["AUTO-001"]
+
+
+MISUSED = """
+    @queue q
+    @open 1
+    @open 2
+    1 > declare q x-max-length=9
+    1 < closed 406 50 10 PRECONDITION_FAILED
+    1 > closed-ok
+    {}
+    2 > declare q
+    0 < kicked 504 50 10 CHANNEL_ERROR
+"""
+
+
+def test_a_method_on_a_closed_channel_explains_the_end_of_the_connection(play) -> None:
+    """QUEUE-003: another channel declares something at the same time, and is not meant."""
+    assert play(MISUSED.format("1 > declare r")).broken == []
+    assert play(MISUSED.format("")).broken == ["QUEUE-003"]
