@@ -27,7 +27,7 @@ SAMPLE ?= $(shell date +%s)
 # (not before setup is done: setuptools would look for packages in the broker's system, /proc and all)
 test:  ## everything CI runs, with a real RabbitMQ (AMQP_RABBITMQ_URL, or Debian's)
 	@$(MAKE) --no-print-directory --jobs 3 lint bytecode beside
-	AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m pytest tests -q -n $(WORKERS) --dist loadfile -m "not long" --sample $(SAMPLE)
+	AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m pytest tests -q -n $(WORKERS) --dist loadfile -m "not long" --sample $(SAMPLE) --durations 25 --durations-min 8
 	AMQP_RABBITMQ_URL=$${AMQP_RABBITMQ_URL:-$$($(PY) .ci/brokers.py url rmq310)} $(PY) -m tools.trust --sample 16 --draw $(or $(SAMPLE),0) --seeds 1 --legal 0
 
 trust: setup  ## how many wrong brokers are found, and how often a right one is accused: docs/trust.md; carries on where interrupted; MUTANTS='GLOB': these alone, and their rows
