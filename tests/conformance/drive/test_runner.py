@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 
@@ -13,6 +14,7 @@ from conformance.catalogue import profiles
 from conformance.drive.drivers.errors import ConnectionLost, Unreachable
 from conformance.drive.drivers.raw import RawConnection
 from conformance.drive.drivers.target import Target
+from conformance.drive.guard import Guard
 from conformance.drive.run import runner
 from conformance.drive.run.audience import Listener
 from conformance.drive.run.bench import Bench
@@ -143,6 +145,14 @@ def test_the_parts_share_the_scenes_that_are_played_once_more(bench: Bench) -> N
     }
     assert len({play.key for share in shares for play in share}) == sum(map(len, shares))
     assert max(map(len, shares)) - min(map(len, shares)) <= 1
+
+
+def test_the_parts_of_a_machine_share_its_time() -> None:
+    assert {play.check.parts for play in plays() if play.name.startswith("revisits")} == {PARTS}
+    guard = Guard(ends=time.monotonic() + 600)
+    whole, part = guard.begin_check(machine=True), guard.begin_check(machine=True, parts=PARTS)
+    assert part * PARTS == pytest.approx(whole, rel=0.01)
+    assert guard.check_ends == pytest.approx(time.monotonic() + part, abs=1)
 
 
 def test_other_kinds_are_caught_where_they_are_named() -> None:
