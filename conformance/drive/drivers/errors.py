@@ -13,6 +13,9 @@ class Unreachable(Exception):
         super().__init__(message)
         self.layer, self.message = layer, message
 
+    def __reduce__(self) -> tuple[type[Unreachable], tuple[str, str]]:
+        return type(self), (self.layer, self.message)
+
 
 class ConnectionLost(Exception):
     """Something was to be sent over a connection that has ended."""
