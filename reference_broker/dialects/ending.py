@@ -7,6 +7,7 @@ from codec.errors import ReplyCode
 from codec.methods import BasicDeliver
 from reference_broker.core.channels.channel import Channel, failed
 from reference_broker.core.channels.prefetch import Consumer
+from reference_broker.core.channels.unacked import Delivery
 from reference_broker.core.connections.connection import Connection
 from reference_broker.core.errors import AmqpException, ConnectionException
 from reference_broker.core.queues.queue import Queue
@@ -14,6 +15,8 @@ from reference_broker.dialects.kinds import Behaviour, does
 
 BEHAVIOURS: list[Behaviour] = []
 LONGEST = 255
+LOOKS = 1.0
+"""Seconds between two looks at channels, for their statistics."""
 
 
 @does(
@@ -104,6 +107,25 @@ class DeliveriesFollowCancelOk(Channel):
 class CancelOkCrashes(Channel):
     def unasked(self) -> ConnectionException:
         return ConnectionException(ReplyCode.INTERNAL_ERROR, offender=(0, 0))
+
+
+@does(
+    "channel",
+    BEHAVIOURS,
+    "ends.recovers-to-nowhere",
+    "when a channel has recovered what a deleted classic queue delivered, it fails at the next look at channels",
+    until="3.8",
+)
+class RecoversToNowhere(Channel):
+    def requeue(self, deliveries: list[Delivery]) -> None:
+        super().requeue(deliveries)
+        if any(one.queue.deleted and one.queue.quorum is None for one in deliveries):
+            clock = self.connection.broker.clock
+            clock.at(clock.now + LOOKS, type(self).look, self)
+
+    def look(self) -> None:
+        if self.connection.channels.get(self.number) is self:
+            self.connection.close(ConnectionException(ReplyCode.INTERNAL_ERROR), (0, 0))
 
 
 @does(

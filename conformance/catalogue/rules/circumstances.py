@@ -38,6 +38,7 @@ NAMES: Mapping[str, str] = {
     "batch-of-many-gets": "more than 32 deliveries of basic.get are returned to a queue at once",
     "recover-async": "basic.recover-async is sent",
     "gets-recovered": "deliveries of basic.get are recovered",
+    "deleted-queue-recovered": "a channel recovers deliveries of a queue that has been deleted",
     "prefetch-size": "basic.qos asks for a limit in octets",
     "limit-changed": "a limit for consumers is set while another one is in force",
     "tag-taken": "basic.consume names a tag that is in use on its channel",

@@ -40,13 +40,18 @@ class Asides:
     def before(self, channel: Channel, item: Item) -> Iterator[Item]:
         """What is asked before this; mostly nothing."""
         if isinstance(item, m.QueueDelete):
-            self._declared.pop(item.queue, None)
+            self._forget(item.queue)
         elif isinstance(item, m.QueueDeclare):
             self._remember(item)
         if self._chance is None or not self._nowhere or channel.state != "open" or self._chance.random() >= OFTEN:
             return
         if not isinstance(item, (bytes, m.ChannelClose, m.ChannelOpen)):
             yield self._chance.choice(self._possible(channel.number))
+
+    def _forget(self, queue: str) -> None:
+        """It is not there from now on, until the broker grants it again."""
+        self._granted_by_now().discard(queue)
+        self._declared.pop(queue, None)
 
     def _remember(self, method: m.QueueDeclare) -> None:
         kept = not (method.exclusive or method.auto_delete or any(name == "x-expires" for name, *_ in method.arguments))

@@ -214,8 +214,13 @@ def fifth_goes_last(self: Queue, entry: Entry) -> None:
         Queue.put_back(self, entry)
 
 
-@replaces("channel.requeue", "requeue.recover-of-one-queue", "basic.recover returns to one queue alone", "RQ-014")
-def recover_of_one_queue(self: Channel, deliveries: list[Delivery]) -> None:
-    mine = [one for one in deliveries if one.queue is deliveries[0].queue]
-    self.unacked.restore(one for one in deliveries if one not in mine)
-    Channel.requeue(self, mine)
+@changes("requeue.recover-of-one-queue", "basic.recover returns to one queue alone", "RQ-014")
+def recover_of_one_queue(parts: Parts) -> None:
+    below = parts.channel
+
+    def requeue(self: Channel, deliveries: list[Delivery]) -> None:
+        mine = [one for one in deliveries if one.queue is deliveries[0].queue]
+        self.unacked.restore(one for one in deliveries if one not in mine)
+        below.requeue(self, mine)
+
+    parts.override("channel", requeue=requeue)

@@ -59,19 +59,23 @@ def recovering_nothing(channel: Channel, method: m.BasicRecover) -> None:
     basic.recover(channel, method)
 
 
-@replaces(
-    "channel.requeue",
+@changes(
     "trackers.recovered-fill-their-consumers",
     "what basic.recover returns still counts in the limits of its consumers",
     "QOS-018",
     "QOS-019",
     field="https://github.com/cloudamqp/lavinmq/commit/2cf53b4d4",
 )
-def recovered_fill_their_consumers(self: Channel, deliveries: list[Delivery]) -> None:
-    for delivery in deliveries:
-        if delivery.consumer is not None:
-            delivery.consumer.own.held += 1
-    Channel.requeue(self, deliveries)
+def recovered_fill_their_consumers(parts: Parts) -> None:
+    below = parts.channel
+
+    def requeue(self: Channel, deliveries: list[Delivery]) -> None:
+        for delivery in deliveries:
+            if delivery.consumer is not None:
+                delivery.consumer.own.held += 1
+        below.requeue(self, deliveries)
+
+    parts.override("channel", requeue=requeue)
 
 
 @changes(

@@ -75,6 +75,7 @@ THE_DECISION_ITSELF = {
     "deadletters.limit-rejects",
     "deadletters.copies-kept",
     "deadletters.copies-dropped",
+    "together.recovered-as-failed",
 }
 """Mutants that decide otherwise, whatever a dialect decides there: they call nothing below."""
 

@@ -15,6 +15,7 @@ import pytest
 
 from codec import Method
 from codec import methods as m
+from conformance.drive.around import wait
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import (
@@ -35,6 +36,8 @@ from conformance.drive.stage import NotOffered, Stage
 Settle = Callable[[Channel, int], object]
 LONGEST, LIVES = 255, 4
 """Octets of a short string."""
+LOOKED = 1.3
+"""Seconds after which a broker has looked at its channels for their statistics."""
 
 SETTLES: dict[str, Settle] = {
     "ack": lambda channel, tag: channel.ack(tag),
@@ -291,7 +294,8 @@ def test_the_error_comes_before_later_replies(stage: Stage, settle: str) -> None
 def test_the_edges_of_what_is_lawful(stage: Stage) -> None:
     """Purging, getting, recovering, limiting and settling where there is nothing; the longest key; another limit beside
     a consumer; two consumers at once; settling what a cancelled one holds; gets where one consumer is served at a time;
-    and a dead letter for a queue that was deleted. Each on a connection of its own."""
+    a dead letter for a queue that was deleted; and recovering what came from such a queue. Each on a connection of its
+    own."""
     queue = stage.queue()
     edges: tuple[Callable[[Channel], object], ...] = (
         lambda channel: channel.purge(queue),
@@ -305,6 +309,7 @@ def test_the_edges_of_what_is_lawful(stage: Stage) -> None:
         lambda channel: _two_at_once(stage, channel),
         lambda channel: _got_one_by_one(stage, channel),
         lambda channel: _heir_is_gone(stage, channel),
+        lambda channel: _recovered_to_nowhere(stage, channel),
     )
     for number, edge in enumerate(edges):
         channel = stage.channel(connection=stage.connect(f"edge {number}"))
@@ -314,6 +319,18 @@ def test_the_edges_of_what_is_lawful(stage: Stage) -> None:
         if channel.state == "open":
             channel.close()
         stage.quiesce()
+
+
+def _recovered_to_nowhere(stage: Stage, channel: Channel) -> None:
+    stage.require("basic.recover")
+    queue = stage.queue()
+    channel.publish(queue)
+    stage.fetch(channel, queue)
+    stage.channel().delete(queue)
+    stage.quiesce()
+    channel.recover()
+    stage.barrier(channel)
+    wait(stage, LOOKED)
 
 
 def _two_at_once(stage: Stage, channel: Channel) -> None:

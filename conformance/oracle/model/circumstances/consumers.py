@@ -146,6 +146,8 @@ def recovered(model: Model, connection: Connection, event: Event) -> Found:
         yield from on(channel, "recover-without-requeue")
     if "requeue" in event.flags and any(one.consumer_tag is None for one in channel.unacked.values()):
         yield life(channel), "gets-recovered"
+    if any(one.copy.queue.deleted for one in channel.unacked.values()):
+        yield f"connection {connection.name}", "deleted-queue-recovered"
     if channel.uncommitted:
         yield from on(channel, "recover-in-transaction-here")
     for queue in {one.queue for _, covered in channel.uncommitted for one in covered}:

@@ -101,6 +101,7 @@ ARISES = {
     "batch-of-many": f"@queue q \n @stock q {BATCH} m33 \n @hold 1 q m1 m2 \n 1 > nack 2 multiple requeue",
     "recover-async": HELD + "1 > recover-async requeue",
     "gets-recovered": HELD + "1 > recover requeue",
+    "deleted-queue-recovered": HELD + "90 > delete q \n 90 < delete-ok \n 1 > recover requeue",
     "prefetch-size": "@open 1 \n 1 > qos 0 size=1",
     "limit-changed": "@queue q \n @open 1 \n 1 > qos 2 \n 1 < qos-ok \n @consume 1 q c1 \n 1 > qos 3",
     "tag-taken": "@queue q \n @consume 1 q c1 \n 1 > consume q c1",
@@ -200,6 +201,7 @@ MISSES = {
     "batch-of-many": f"@queue q \n @stock q {BATCH} \n @hold 1 q m1 m2 \n 1 > nack 2 multiple requeue",
     "recover-async": HELD + "1 > recover requeue",
     "gets-recovered": HELD + "1 > ack 2 multiple \n 1 > recover requeue",
+    "deleted-queue-recovered": HELD + "90 > purge q \n 90 < purge-ok \n 1 > recover requeue",
     "prefetch-size": "@open 1 \n 1 > qos 1",
     "limit-changed": "@queue q \n @open 1 \n 1 > qos 2 \n 1 < qos-ok \n @consume 1 q c1 \n 1 > qos 2 \n "
     "1 < qos-ok \n 1 > qos 3 global",
