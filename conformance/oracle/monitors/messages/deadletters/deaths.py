@@ -114,6 +114,8 @@ class TrackedMessage:
     """The commit that settles it, while that is not answered."""
     failures: int = 0
     """How often it was rejected back into the queue, or its channel closed."""
+    given_back: bool = False
+    """It was given back in another way, which not every version counts."""
     seen: set[str] = field(default_factory=set)
     seen_ns: int = 0
     """When it was seen last."""
@@ -334,8 +336,8 @@ def _cause(place: DeclaredQueue, tracked: TrackedMessage, *, fresh: bool) -> str
         return causes[0] if len(causes) == 1 else None
     if tracked.failures > limit and fresh and not causes:
         return RETURNED
-    uncounted = tracked.failures or not fresh or tracked.exposed()  # nobody knows how often it was given back here
-    return causes[0] if len(causes) == 1 and not uncounted else None
+    counted = fresh and not (tracked.failures or tracked.given_back or tracked.exposed())
+    return causes[0] if len(causes) == 1 and counted else None  # else nobody knows how often it was given back here
 
 
 def after(deaths: tuple[Death, ...], steps: list[DeathStep]) -> tuple[Death, ...]:

@@ -169,6 +169,7 @@ def settled(fact: Passed, notes: Notes) -> None:
         else:
             tracked.fate = WAITING
             tracked.failures += event.method == "basic.reject"
+            tracked.given_back = tracked.given_back or event.method == "basic.nack"
 
 
 @follows("basic.recover", "basic.recover-async")
@@ -178,7 +179,7 @@ def recovered(fact: Passed, notes: Notes) -> None:
     channel = fact.connection.channels.get(event.channel)
     for tracked in known.values() if event.direction == TO_BROKER and channel is not None else ():
         if tracked is not None and tracked.holder is channel and tracked.fate == HELD:
-            tracked.fate = WAITING
+            tracked.fate, tracked.given_back = WAITING, True
 
 
 @judges(Accepted)
