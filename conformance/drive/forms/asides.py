@@ -37,6 +37,10 @@ class Asides:
         if self._chance is not None:
             self._idle, self._nowhere = idle, self._stage.exchange()
 
+    def stop(self) -> None:
+        """Nothing more is asked: the scene is over, and what is there goes away."""
+        self._chance = None
+
     def before(self, channel: Channel, item: Item) -> Iterator[Item]:
         """What is asked before this; mostly nothing."""
         if isinstance(item, m.QueueDelete):

@@ -57,6 +57,9 @@ class Speaker:
         """Before the scene begins; `idle`: a queue that it does not know."""
         self._asides.prepare(idle)
 
+    def stop_asides(self) -> None:
+        self._asides.stop()
+
     def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Of a classic queue: those that are given, and what is never reached and has nothing to do with them."""
         found = dict(given)

@@ -20,6 +20,7 @@ from conformance.drive.forms.speaker import Speaker
 from conformance.drive.machines import before
 from conformance.drive.payloads import EMPTY
 from conformance.drive.stage import Stage
+from conformance.oracle.verdicts import Judgement
 
 NAMES = (0, 0, 33, 65, 130, 200)
 BODIES = (0, 0, EMPTY, EMPTY, *(2**power + beside for power in range(3, 16) for beside in (-1, 0, 1)))
@@ -127,6 +128,11 @@ class Veteran(Stage):
         if self.queue_type == "classic" and not arguments:
             self.backstage(queue).publish(queue, self._now.stock)
         return queue
+
+    def finish(self, *, give_back: bool = False) -> Judgement:
+        if self._speaker is not None:
+            self._speaker.stop_asides()
+        return super().finish(give_back=give_back)
 
     def transmit(self, channel: Channel, *items: Item) -> None:
         super().transmit(channel, *(self._speaker.said(channel, items) if self._speaker else items))

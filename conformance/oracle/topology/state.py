@@ -117,6 +117,8 @@ class Thing:
     gone: TopologyChange | None = None
     doubtful: bool = False
     """It may be gone, or be another than the one that was declared here."""
+    again: TopologyChange | None = None
+    """It was declared again, as it is."""
     spared: str = ""
     """The rule by which its deletion was refused."""
 
@@ -166,8 +168,6 @@ class Exchange(Thing):
     """It has bindings that are not known."""
     former: list[Binding] = field(default_factory=list)
     """The bindings of the one that had its name before."""
-    again: TopologyChange | None = None
-    """It was declared again, as it is."""
 
     def there_for(self, actor: Actor) -> bool | None:
         there = Thing.there_for(self, actor)

@@ -170,6 +170,8 @@ def _declare_queue(topology: Topology, actor: Actor, event: Event, change: Topol
     elif event.has("passive") and present is not None:
         _look_for(topology, actor, present, change)
     if event.has("passive") or (present is not None and present.there_for(actor)):
+        if present is not None and not event.has("passive"):
+            present.again = change
         return
     queue = topology.queues[vhost, name] = _queue(name, actor, event, change)
     queue.doubtful = queue.doubtful or (present is not None and present.there_for(actor) is None)
@@ -201,7 +203,7 @@ def _delete_queue(topology: Topology, actor: Actor, event: Event, change: Topolo
         queue.doubtful = True
         _seek(topology, queue, change)
     else:
-        queue.gone = change
+        _end(queue, actor, change)
 
 
 def _consume(topology: Topology, actor: Actor, event: Event, change: TopologyChange) -> None:
@@ -244,7 +246,16 @@ def _delete_exchange(topology: Topology, actor: Actor, event: Event, change: Top
     if event.has("if_unused") and topology.in_use(exchange, actor) is not False:
         exchange.doubtful = True
     else:
-        exchange.gone = change
+        _end(exchange, actor, change)
+
+
+def _end(thing: Thing, actor: Actor, change: TopologyChange) -> None:
+    """It is deleted. If another channel declares it again meanwhile, that may come later, and make it anew."""
+    again = thing.again
+    if again is not None and not again.certain_for(actor):
+        thing.doubtful = True
+    else:
+        thing.gone = change
 
 
 def _bind_queue(topology: Topology, actor: Actor, event: Event, change: TopologyChange) -> None:

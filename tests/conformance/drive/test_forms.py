@@ -141,7 +141,7 @@ def test_a_method_is_changed_in_what_is_named_alone() -> None:
 
 
 def test_something_is_asked_in_between_and_changes_nothing(target: Target) -> None:
-    plain, asked = said(veteran(target), Forms()), said(veteran(target), Forms(asides=3))
+    plain, asked = said(veteran(target), Forms()), said(veteran(target), Forms(asides=5))
     more = {method: len(sent(asked, method)) - len(sent(plain, method)) for method in ("basic.get", "queue.declare")}
     assert all(more.values())
     assert [one.exchange for one in sent(asked, "basic.publish") if one.message == "nowhere"]

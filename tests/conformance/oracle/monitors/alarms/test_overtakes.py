@@ -24,7 +24,15 @@ FULL = "@queue q \n @stock q m1 \n @open 1 \n @open 2 \n 1 > delete q if_empty \
 DELETED = "1 < delete-ok \n"
 UNUSED = "1 > unexchange x if_unused \n"
 PUBLISHED = "@confirming 3 \n 3 > publish q m1 \n 3 < ack 1 \n"
+MEANWHILE, X_BOUND = Q + "1 > declare q \n" + DELETE + FOUND, "2 > bind q x \n 2 < bind-ok"
 LAWFUL = [
+    ("declared again while it is deleted", MEANWHILE + "2 > get q \n 2 < get-empty \n"),
+    ("declared again before it is deleted", MEANWHILE + "2 > get q \n 2 < closed 404 60 70 NOT_FOUND \n"),
+    ("declared again while it is deleted, and used", MEANWHILE + PUBLISHED + "2 > get q \n 2 < get-ok 1 m1 q"),
+    (
+        "the exchange is declared again while it is deleted",
+        X + "1 > exchange x \n" + NO_X + "1 < exchange-ok \n" + X_BOUND,
+    ),
     ("deleted before it is looked for", Q + FIND + DELETE + NOT_FOUND),
     ("deleted after it was looked for", Q + FIND + DELETE + FOUND),
     ("declared before it is looked for", GONE + FIND + REMADE + FOUND),
@@ -72,6 +80,8 @@ LAWFUL = [
     ),
 ]
 BROKEN = [
+    ("GET-001", Q + "1 > declare q \n" + FOUND + DELETE + "2 > get q \n 2 < get-empty \n"),
+    ("BIND-002", X + "1 > exchange x \n 1 < exchange-ok \n" + NO_X + X_BOUND),
     ("BIND-005", X + "1 > unbind q x k \n 90 > bind q x \n 90 < bind-ok \n 1 < closed 404 50 50 NOT_FOUND"),
     ("QUEUE-002", Q + "@exchange r \n" + FIND + "90 > unexchange r \n 90 < unexchange-ok \n" + NOT_FOUND),
     ("QUEUE-001", GONE + FIND + "90 > declare r \n 90 < declare-ok r \n" + FOUND),
