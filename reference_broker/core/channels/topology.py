@@ -243,7 +243,9 @@ def queue_key(queue: Queue, method: m.QueueBind | m.QueueUnbind) -> str:
 @one_line
 def queue_unbind(channel: Channel, method: m.QueueUnbind) -> None:
     not_default(method.exchange)
-    queue = channel.vhost.queues.get(method.queue) if method.queue else named_queue(channel, "")
+    if not (method.queue or channel.last_queue):
+        raise ChannelException(ReplyCode.NOT_FOUND, "no previously declared queue")
+    queue = channel.vhost.queues.get(method.queue or channel.last_queue)
     if queue is not None:
         method.routing_key = queue_key(queue, method)
     if queue is not None and channel.vhost.is_bound(method.exchange, queue, method.routing_key, method.arguments):
