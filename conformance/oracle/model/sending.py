@@ -111,13 +111,17 @@ def _carry_out(model: Model, channel: ChannelLife, event: Event, earlier: int) -
     """A method that the broker handles: what it needs is weighed before it has any effect. `earlier` is the same method
     before, if that may not be handled yet."""
     gaps.meet(model, channel, event)
-    stock = stock_of(model, channel, event) if _depends_on_stock(event) else None
+    stock = (
+        stock_of(model, channel, topology.in_full(model.topology, channel, event)) if _depends_on_stock(event) else None
+    )
     must = None if model.open else topology.weigh(topology.Asked(model.topology, channel, event, model.profile, stock))
     if isinstance(must, topology.Refusal):
         _refuse(channel, event, must)
         return
     if must is None:
         channel.dubious[event.class_id, event.method_id] = event.seq
+        if not model.open and (channel.unacked or channel.consumers):
+            endings.risk(channel, event.seq)
     event = topology.in_full(model.topology, channel, event)
     _HANDLERS.get(event.method, _request)(model, channel, event)
     overtaking.changed(model, channel, event)
@@ -132,8 +136,7 @@ def _carry_out(model: Model, channel: ChannelLife, event: Event, earlier: int) -
 
 def _depends_on_stock(event: Event) -> bool:
     """Does it matter to the method what its queue holds, or who consumes from that?"""
-    quiet_consumer = event.method == "basic.consume" and event.has("no_wait")
-    return event.method == "queue.delete" or event.has("passive") or quiet_consumer
+    return event.method in ("queue.delete", "basic.consume") or event.has("passive")
 
 
 def _refuse(channel: ChannelLife, event: Event, refusal: topology.Refusal) -> None:

@@ -59,13 +59,15 @@ def closed_over_a_mistake(fact: Faulted, notes: Notes) -> None:
     The rules give codes alone, or not even these. A header or a body is no method, so what is wrong with a content has
     no name. A 403 may be about rights or room: it does not show that the mistake was seen. Where the broker refuses
     what others offer, a close that names another declaration of the channel may be about an argument of that. A close
-    that names what was sent before the mistake may be about that, where nobody knows whether it is one, too.
+    that names what was sent before the mistake may be about that, where nobody knows whether it is one, too; also where
+    both are the same method, and the code is that of another mistake.
     """
     error, event = fact.error, fact.event
     code, ids = int(event.args.get("reply_code", 0)), (error.class_id, error.method_id)
     if notes.profile.refused and ids_of(event) in (MAKING & fact.channel.sent.keys()) - {ids}:
         return
-    if ids_of(event) != ids and 0 < fact.channel.dubious.get(ids_of(event), 0) < error.seq:
+    meant = ids_of(event) == ids and code in error.codes
+    if not meant and 0 < fact.channel.dubious.get(ids_of(event), 0) < error.seq:
         return
     if code != ACCESS_REFUSED or error.code in (ACCESS_REFUSED, ANY):
         notes.exercise(error.rule)

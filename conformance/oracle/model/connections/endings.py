@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from conformance.history.events import Event
 from conformance.oracle.model.connections.channels import CANCELLING, FAILING, NEVER, OPEN, ChannelLife
 from conformance.oracle.model.consumers import taking
 from conformance.oracle.model.doubts import races
@@ -165,6 +166,18 @@ def blur(channel: ChannelLife) -> None:
     for delivery in channel.unacked.values():
         delivery.indeterminate = True
         delivery.copy.queue.unsettle(delivery.copy, indeterminate=True)
+
+
+def risk(channel: ChannelLife, at: int) -> None:
+    """What was sent then may cost the channel, and nobody knows: until it is answered, what it holds may be back."""
+    channel.risk = max(channel.risk, at)
+    blur(channel)
+
+
+def dare(channel: ChannelLife, event: Event) -> None:
+    """The same of a method of the client: a close may be about that."""
+    channel.dubious[event.class_id, event.method_id] = event.seq
+    risk(channel, event.seq)
 
 
 def haunt(channel: ChannelLife) -> None:

@@ -125,8 +125,7 @@ def delete(connections: Iterable[Connection], queue: Queue, deletion: TopologyCh
                 if request.method == "basic.cancel":
                     request.rule = "CAN-008"
                 elif deletion.by is not channel:
-                    channel.risk = max(channel.risk, request.seq)
-                    endings.blur(channel)
+                    endings.risk(channel, request.seq)
 
 
 def contested(channel: ChannelLife, tag: str) -> bool:

@@ -24,6 +24,7 @@ from conformance.oracle.model.connections.channels import (
 from conformance.oracle.model.consumers import cancelling, clocks, settling, taking, timeouts, windows
 from conformance.oracle.model.doubts import races
 from conformance.oracle.model.queues import counts
+from conformance.oracle.model.queues.stock import excludes
 from conformance.oracle.model.records import RECOVERED, ClientError, Delivery, PotentialReceiver, Settlement
 from conformance.oracle.topology import TopologyChange
 
@@ -56,6 +57,8 @@ def consume(model: Model, channel: ChannelLife, event: Event) -> None:
     elif present is not None and present.state != CANCELLING:
         what = f"basic.consume with the tag {tag!r}, of a consumer whose queue may be gone"
         requests.fail_connection(channel.connection, ClientError(event.seq, "", 530, 60, 20, what, optional=True))
+    if excludes(queue, exclusive=event.has("exclusive")):
+        endings.dare(channel, event)
     no_ack = "no_ack" in event.flags
     receiver = taking.begin(queue, PotentialReceiver(event.seq, no_ack, get=False))
     waits = "no_wait" not in event.flags

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from conformance.history.events import Event
 from conformance.oracle import topology
 from conformance.oracle.model import memory
-from conformance.oracle.model.connections import requests
+from conformance.oracle.model.connections import endings, requests
 from conformance.oracle.model.connections.channels import ChannelLife
 from conformance.oracle.model.consumers import cancelling, clocks, timeouts
 from conformance.oracle.model.queues import counts, declaring, dropping
@@ -50,6 +50,8 @@ def delete(model: Model, channel: ChannelLife, event: Event) -> None:
     topology.apply(model.topology, channel, event, change)
     if queue is not None and (event.has("if_unused") or event.has("if_empty")):
         queue.forget()
+        queue.spared = event.seq
+        endings.dare(channel, event)
     elif queue is not None:
         queue.doubt()
         dropping.disinherit(queue)

@@ -66,6 +66,8 @@ class Queue:
     declared_ns: int = 0
     """The time of its declaration."""
     deleted: int = 0
+    spared: int = 0
+    """Its deletion was asked for then, if it was unused or empty."""
     purged: int = 0
     purging: int = 0
     """Purges under way: what enters meanwhile, from wherever, may fall to them."""

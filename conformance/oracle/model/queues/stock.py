@@ -70,6 +70,10 @@ class Stock:
             return None
         return True if any(self._consumes(one) for one in alone) else None if alone else False
 
+    def contested(self, exclusive: bool) -> bool:
+        """May another consumer be refused, because it is to be alone, or one that is there?"""
+        return excludes(self.queue, exclusive=exclusive)
+
     def lent(self) -> bool:
         """Is a message out that a get has brought?"""
         out = (one for one in self.queue.copies.values() if one.place == OUT and not one.indeterminate)
@@ -110,6 +114,12 @@ class Stock:
     def _active(self, receiver: PotentialReceiver) -> bool:
         """Does it consume, on a channel that was never paused since?"""
         return self._consumes(receiver) and receiver.consumer is not None and not receiver.consumer.suspended
+
+
+def excludes(queue: Queue, *, exclusive: bool) -> bool:
+    """May the consumers that are there stand against another one, or against one that is to be alone?"""
+    alone = (one for one in queue.receivers if one.consumer is not None and one.consumer.exclusive)
+    return (exclusive and bool(queue.receivers)) or any(alone)
 
 
 def stock_of(model: Model, channel: ChannelLife, event: Event) -> Stock | None:

@@ -114,9 +114,10 @@ def sent(fact: Passed, notes: Notes) -> None:
     memory, quiet = notes.memory(Quiets), event.has("no_wait")
     _binds(event, memory, quiet=quiet)
     key = _thing(event)
-    if key and not event.has("passive"):
-        for other in memory.channels.values():
-            other.things.pop(key, None)
+    for other in memory.channels.values() if not event.has("passive") else ():
+        other.things.pop(key, None)
+        if event.method == "queue.delete" and not event.queue:  # of the last that was declared, whichever that is
+            other.things = {one: known for one, known in other.things.items() if not one.startswith("queue ")}
     if quiet:
         _quietly(event, key, memory.of(channel))
     elif event.has("passive") and channel.opened in memory.channels:

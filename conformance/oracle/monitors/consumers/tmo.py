@@ -224,9 +224,12 @@ def _about_nothing(fact: TimedOut, consumer: Consumer, notes: Notes) -> None:
 
 @judges(Notified, "TMO-001", "TMO-019", WITH_THE_LAST, UNUSED)
 def exempt(fact: Notified, notes: Notes) -> None:
-    """Consumers that never time out: of classic queues where queues watch, and without acknowledgement."""
+    """Consumers that never time out: of classic queues where queues watch, and without acknowledgement. Of a queue that
+    may be gone, because its deletion was asked for if it is unused or empty, nobody knows."""
     consumer = fact.consumer
     if consumer is None or consumer.source.deleted or consumer.revoked or not by_queue(notes):
+        return
+    if consumer.source.spared > consumer.since:
         return
     if consumer.source.kind == "classic" and "quorum" in notes.profile.queue_types:
         notes.find(

@@ -78,6 +78,8 @@ class NewQueues:
     """Which declaration makes a new queue, while nothing else is under way, and who has published so far."""
 
     declared: int = 0
+    name: str = ""
+    """Of the queue; empty, where the broker chooses it."""
     on: tuple[str, int] = ("", 0)
     senders: dict[tuple[str, int], ChannelLife] = field(default_factory=dict)
     fed: bool = False
@@ -114,7 +116,7 @@ def declared(fact: Passed, notes: Notes) -> None:
         return
     new = not event.queue or Asked(fact.topology, channel, event, notes.profile).queue_there() is False
     if new and all(one is channel or _quiet(one) for one in memory.senders.values()):
-        memory.declared = event.seq
+        memory.declared, memory.name = event.seq, event.queue or ""
 
 
 def _quiet(channel: ChannelLife) -> bool:
@@ -149,6 +151,8 @@ def came_from_a_former_life(fact: Delivered, notes: Notes) -> None:
 def counted(fact: Passed, notes: Notes) -> None:
     """The answer tells how many messages the new queue has."""
     event, memory = fact.event, notes.memory(NewQueues)
+    if memory.name and event.queue != memory.name:
+        return  # the answer to another declaration, in front of it
     asked, memory.declared = memory.declared, 0
     if not asked or memory.on != (event.connection, event.channel):
         return

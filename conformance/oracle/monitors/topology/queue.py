@@ -252,8 +252,11 @@ def same(asked: Asked) -> bool:
 
 @grants(LAST, *BY_LAST_NAME)
 def last(asked: Asked) -> bool:
-    """The channel has declared one, and it is there."""
+    """The channel has declared one, and it is there. A consumer is not to be alone, nor is one that is there."""
     bound = asked.event.method != "queue.bind" or asked.exchange_there() is True
+    consumes, stock = asked.event.method == "basic.consume", asked.stock
+    if consumes and (stock is None or stock.contested(asked.event.has("exclusive"))):
+        return False
     return not asked.event.queue and bound and asked.queue_there() is True
 
 

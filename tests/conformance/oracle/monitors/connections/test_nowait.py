@@ -62,6 +62,8 @@ LAWFUL = {
     "1 > consume q c2 no_wait \n @barrier 1 \n 2 < closed 403 60 20 ACCESS_REFUSED \n - deadline replies",
     "somebody else deletes it": OPEN + "@open 2 \n 1 > declare q no_wait \n 2 > delete q \n 2 < delete-ok \n"
     "1 > declare q passive \n" + NOT_FOUND,
+    "it is deleted as the last one": OPEN + "1 > declare q no_wait \n 1 > delete \n 1 < delete-ok \n"
+    "1 > declare q passive \n" + NOT_FOUND,
     "somebody else declares it": "@queue q \n @open 1 \n @open 2 \n 1 > delete q no_wait \n 2 > declare q \n"
     "2 < declare-ok q \n 1 > declare q passive \n 1 < declare-ok q",
     "another one is answered": "@queue q \n @exchange x \n @open 1 \n 1 > bind q x \n 1 > bind q x k no_wait \n"

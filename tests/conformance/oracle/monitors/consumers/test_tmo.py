@@ -187,6 +187,13 @@ def test_a_policy_that_changes_meanwhile_may_apply_or_not(play) -> None:
         assert seen in book.judge.judgement.reports["TMO-022"]
 
 
+def test_a_queue_that_may_be_deleted_takes_its_consumers_along(play) -> None:
+    """TMO-001: nobody knows whether it is empty."""
+    consumed = ON + "@queue q classic\n@consume 1 q c1\n@open 2\n{}1 < cancel c1 no_wait\n"
+    assert play(consumed.format("2 > delete q if_empty\n"), "rabbitmq-4.3").broken == []
+    assert play(consumed.format(""), "rabbitmq-4.3").broken == ["TMO-001"]
+
+
 def test_up_to_4_2_the_connection_is_not_closed(play) -> None:
     assert play(UP_TO_4_2 + "0 < kicked 541 0 0 timed out", "rabbitmq-4.0").broken == ["TMO-024"]
 

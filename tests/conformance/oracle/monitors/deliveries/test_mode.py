@@ -24,6 +24,15 @@ def unearthed(*messages: str) -> str:
     return "@open 7 \n" + "".join(found) + "7 > get d no_ack \n 7 < get-empty \n"
 
 
+RISKS = {
+    "an exclusive consumer": "1 > consume q c2 exclusive \n {} 1 < closed 403 60 20 ACCESS_REFUSED",
+    "a deletion that is refused": "1 > delete q if_unused \n {} 1 < closed 406 50 40 PRECONDITION_FAILED",
+    "a publish to an unknown exchange": "1 > publish key m9 exchange=x \n {} 1 < closed 404 60 40 NOT_FOUND",
+    "a binding to it": "1 > bind q x key \n {} 1 < closed 404 50 20 NOT_FOUND",
+}
+"""What may cost a channel, and nobody knows it before."""
+
+
 SOUND = {
     "MODE-001": HELD + "@open 2 \n 2 > get q \n 2 < get-empty",
     "MODE-002": AUTO + "1 > consume q c1 no_ack \n 1 < consume-ok c1 \n 1 < deliver c1 2 m2 q \n @close 1 \n @drain q",
@@ -286,3 +295,11 @@ def test_what_expires_comes_to_the_queue_of_dead_letters_by_itself(play) -> None
     """
     assert play(history.replace("EXPIRES", 'with={"expiration":"50"}')).broken == []
     assert play(history.replace("EXPIRES", "")).broken == ["MODE-008"]
+
+
+@pytest.mark.parametrize("risk", RISKS)
+def test_what_a_channel_holds_may_be_back_before_its_end_is_told(play, risk: str) -> None:
+    """MODE-001: and once an answer shows that nothing was wrong, it may not."""
+    held, again = HELD + "@consume 2 q c1 \n", "2 < deliver c1 1 m1 q redelivered \n"
+    assert play(held + RISKS[risk].format(again)).broken == []
+    assert play(held + again).broken == ["MODE-001"]

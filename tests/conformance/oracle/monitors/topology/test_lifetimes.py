@@ -99,6 +99,9 @@ LAWFUL = {
     + "d:0 > bye \n @open 1 \n 1 > declare q exclusive \n 1 < closed 405 50 10 RESOURCE_LOCKED",
     "a message is on its way to the new queue": DELETED
     + "@open 2 \n 2 > publish q m1 \n 90 > declare q durable \n 90 < declare-ok q 1",
+    "the answer to another declaration comes first": DELETED
+    + "@queue p \n @stock p m7 \n @open 1 \n 1 > declare p \n 1 > declare q durable \n"
+    "1 < declare-ok p 1 \n 1 < declare-ok q",
     "a message comes while it is made": DELETED
     + "90 > declare q durable \n @open 2 \n 2 > publish q m1 \n 90 < declare-ok q 1",
 }

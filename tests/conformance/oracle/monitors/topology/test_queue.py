@@ -179,6 +179,11 @@ LAWFUL = {
     "a consumer is on its way while they are counted": CONSUMED + "1 > consume q c3 \n" + COUNT + "consumers=3",
     "an exclusive queue has an exclusive consumer": BESIDE + "d:1 > consume q c1 exclusive \n d:1 < consume-ok c1 \n"
     "d:2 > consume q c2 \n d:2 < closed 403 60 20 ACCESS_REFUSED",
+    "beside a consumer of the last queue an exclusive one is refused": "@queue q \n @consume 2 q c1 \n @open 1 \n"
+    "1 > declare q \n 1 < declare-ok q 0 consumers=1 \n 1 > consume c2 exclusive \n"
+    "1 < closed 403 60 20 ACCESS_REFUSED",
+    "a deletion of the last queue, of which there is none, comes before a mistake": "@queue q \n @consume 2 q c1 \n"
+    "@open 1 \n 1 > delete \n 1 > delete q if_unused \n 1 < closed 404 50 40 NOT_FOUND",
     "a message that is returned before the purge": "@queue q \n @stock q m1 \n @hold 1 q m1 \n 1 > reject 1 requeue \n"
     "@barrier 1 \n 90 > purge q \n 90 < purge-ok \n @drain q \n - deadline drain q",
     "an auto-delete queue that had a consumer": "@open 1 \n 1 > declare q auto_delete \n 1 < declare-ok q \n"
