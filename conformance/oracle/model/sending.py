@@ -120,8 +120,6 @@ def _carry_out(model: Model, channel: ChannelLife, event: Event, earlier: int) -
         return
     if must is None:
         channel.dubious[event.class_id, event.method_id] = event.seq
-        if not model.open and (channel.unacked or channel.consumers):
-            endings.risk(channel, event.seq)
     event = topology.in_full(model.topology, channel, event)
     _HANDLERS.get(event.method, _request)(model, channel, event)
     overtaking.changed(model, channel, event)

@@ -388,6 +388,10 @@ class ChannelLife:
         """Did its client know of its end when it sent this?"""
         return any(0 < end < since for end in (self.closed_with, self.close_seen, self.connection.ended))
 
+    def at_risk(self) -> bool:
+        """Was something sent that may cost it, as nobody knows, and that may not be answered yet?"""
+        return max(self.may_have_missed, 0, *self.dubious.values()) > self.handled
+
     def asked(self) -> list[Request]:
         """All that may not be handled yet: what is to be answered, and what is not."""
         return [*self.pending(), *(one for one in self.quiet if one.seq > self.handled)]

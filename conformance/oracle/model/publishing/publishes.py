@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
 from conformance.oracle import topology
-from conformance.oracle.model.connections import endings, requests
+from conformance.oracle.model.connections import requests
 from conformance.oracle.model.connections.channels import ChannelLife, ConfirmRequest
 from conformance.oracle.model.doubts import blame
 from conformance.oracle.model.publishing import routing
@@ -52,8 +52,6 @@ def publish(model: Model, channel: ChannelLife, event: Event) -> None:
         return
     if way == topology.UNKNOWN and _may_miss(model, channel, event.exchange or ""):
         channel.may_have_missed = event.seq
-        if not model.open and (channel.unacked or channel.consumers):
-            endings.risk(channel, event.seq)
     publication = _publication(channel, event)
     if channel.confirm:
         channel.published = publication.number

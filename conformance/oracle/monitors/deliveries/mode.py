@@ -95,6 +95,7 @@ def held_by_one(fact: Delivered, notes: Notes) -> None:
         f"{copy.id} stays with channel {held.channel.number} as tag {held.tag} until it is settled",
         f"{copy.id} is delivered a second time, as tag {fact.delivery.tag} on channel {fact.channel.number}",
         held.seq,
+        certain=not held.channel.at_risk(),
         unless=fate.by_rollback(copy) if rule == "MODE-001" else (),
     )
 
