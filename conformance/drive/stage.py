@@ -217,12 +217,14 @@ class Stage:
             arguments={**({"x-queue-type": self.queue_type} if self.profile.typed else {}), **(arguments or {})},
             **declare,
         )
-        self.waiter.need(
-            lambda: any(event.method == "queue.declare-ok" for event in self.events[seen:]),
-            f"queue {name} is not declared",
-            channel,
-        )
+        self.waiter.need(lambda: self._all_declared(channel, seen), f"queue {name} is not declared", channel)
         return name
+
+    def _all_declared(self, channel: Channel, since: int) -> bool:
+        """Are all declarations answered that the channel has sent since then?"""
+        place = channel.connection.name, channel.number
+        here = [one.method for one in self.events[since:] if (one.connection, one.channel) == place]
+        return 0 < here.count("queue.declare") <= here.count("queue.declare-ok")
 
     def exchange(
         self, *queues: str, kind: str = "fanout", key: str = "", arguments: Mapping[str, Any] | None = None

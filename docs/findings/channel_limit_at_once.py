@@ -56,7 +56,9 @@ def main() -> None:
         for priority in (None, 3):
             seen = Counter(held(url, priority) for _ in range(TRIES))
             said = "no priority" if priority is None else f"x-priority {priority}"
-            print(f"  {said}: " + ", ".join(f"{count} deliveries {times} times" for count, times in sorted(seen.items())))
+            print(
+                f"  {said}: " + ", ".join(f"{count} deliveries {times} times" for count, times in sorted(seen.items()))
+            )
 
 
 if __name__ == "__main__":

@@ -29,7 +29,8 @@ LATEST = 1024
 """So many channels are remembered with the queue that they declared last, and so many queues without a name."""
 MOST = 4096
 """Where so many things are known, nobody asks for what is not there."""
-OF_THE_BROKER, EXCHANGES_OF_THE_BROKER = "amq.", "amq.rabbitmq."
+OF_THE_BROKER, RESERVED, ADDRESS = ("amq.rabbitmq.", "amq.gen"), "amq.", "reply"
+"""How names begin that the broker gives; and what is in one that stands for whoever takes replies."""
 Transition = Callable[[Topology, Actor, Event, TopologyChange], None]
 
 
@@ -127,8 +128,8 @@ def _doubt(thing: Thing, key: tuple[str, str], table: dict[tuple[str, str], Any]
 def _seek(topology: Topology, thing: Thing, change: TopologyChange) -> None:
     """Something is looked for, or deleted, of which nothing is known. What the broker has under names of its own may
     come and go."""
-    own = EXCHANGES_OF_THE_BROKER if isinstance(thing, Exchange) else OF_THE_BROKER
-    if not thing.name.startswith(own) and len(topology.queues) + len(topology.exchanges) < MOST:
+    own = thing.name.startswith(OF_THE_BROKER) or (thing.name.startswith(RESERVED) and ADDRESS in thing.name)
+    if not own and len(topology.queues) + len(topology.exchanges) < MOST:
         topology.sought[change] = thing
         _bound(topology.sought)
 

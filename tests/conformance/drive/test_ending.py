@@ -75,7 +75,7 @@ def test_what_does_not_come_back_becomes_an_event(stage: Stage) -> None:
     channel.publish(queue, 2)
     stage.quiesce()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(stage.judge), "wanted", lambda judge, queue: frozenset({"lost"}))
+        patch.setattr(type(stage.judge), "missing", lambda judge, queue: 1)
         ending.drain(stage, queue)
     given_up = stage.events[-1]
     assert (given_up.kind, given_up.args["for"], given_up.args["queue"]) == (events.DEADLINE, "drain", queue)
@@ -89,7 +89,7 @@ def test_a_queue_that_never_empties_is_left(stage: Stage, monkeypatch: pytest.Mo
     channel.publish(queue, 9)
     stage.quiesce()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(stage.judge), "wanted", lambda judge, queue: frozenset())
+        patch.setattr(type(stage.judge), "missing", lambda judge, queue: 0)
         ending.drain(stage, queue)
     assert len(sent(stage, "basic.get")) == 3
 

@@ -116,9 +116,9 @@ BROKEN = [
     ("QUEUE-021", WAITING + NOT_FOUND),
 ]
 LAWFUL = {
-    "what the broker has under names of its own comes and goes": "@open 1 \n 1 > declare amq.any.name passive \n "
-    "1 < closed 404 50 10 NOT_FOUND \n 1 > closed-ok \n @open 1 \n 1 > declare amq.any.name passive \n "
-    "1 < declare-ok amq.any.name",
+    "what the broker has under names of its own comes and goes": "@open 1 \n 1 > declare amq.any.reply-to passive \n "
+    "1 < closed 404 50 10 NOT_FOUND \n 1 > closed-ok \n @open 1 \n 1 > declare amq.any.reply-to passive \n "
+    "1 < declare-ok amq.any.reply-to",
     "a close may mean what was sent before without an answer": GONE
     + "1 > delete other if_empty no_wait \n 1 > delete q no_wait \n 1 < closed 406 50 40 PRECONDITION_FAILED",
     "a close may mean what is sent after a method without an answer": GONE
