@@ -18,6 +18,7 @@ from conformance.oracle.model.publishing import routing
 if TYPE_CHECKING:
     from conformance.oracle.model.connections.connection import Connection
     from conformance.oracle.model.model import Model
+    from conformance.oracle.topology import Topology
 
 NO_NUMBER = re.compile(r'"(?:-?inf|nan)"')
 """How an event has a float that is infinite, or no number."""
@@ -55,8 +56,19 @@ def published(model: Model, connection: Connection, event: Event) -> Found:
         return
     way = routing.route(model, channel, event.exchange or "", event.routing_key or "", event.arguments)
     for queue in way if isinstance(way, list) else ():
-        if queue.room is not None and sum(queue.pressed.values()) >= queue.room:
+        full = queue.room is not None and sum(queue.pressed.values()) >= queue.room
+        if full or _may_be_full(model.topology, connection.vhost, queue.name):
             yield f"queue {queue.name}", "mandatory-to-the-full"
+
+
+def _may_be_full(topology: Topology, vhost: str, name: str) -> bool:
+    """May it reject by a policy, or by its octets, of which nobody knows how a broker counts them?"""
+    ruled, declared = topology.policies.keys(name), topology.queue(vhost, name)
+    given = declared.arguments if declared is not None else {}
+    octets_too = "x-max-length-bytes" in given or "max-length-bytes" in ruled
+    limited = octets_too or "x-max-length" in given or "max-length" in ruled
+    rejects = str(given.get("x-overflow", "")).startswith("reject") or "overflow" in ruled
+    return limited and rejects and (octets_too or "overflow" in ruled)
 
 
 def _has_many_places(text: str) -> bool:

@@ -326,6 +326,22 @@ def test_a_requester_may_have_the_tag_of_one_that_has_gone(play: Any, ended: str
     assert ("requesters-share-a-tag" in met(play, "requesters-share-a-tag", text)) is arises
 
 
+@pytest.mark.parametrize(
+    ("declared", "arises"),
+    [
+        ("x-max-length-bytes=9 x-overflow=reject-publish", True),
+        ("x-max-length=9 x-overflow=reject-publish", False),
+        ("x-max-length-bytes=9", False),
+        ("", False),
+    ],
+)
+def test_a_queue_may_be_full_by_its_octets(play: Any, declared: str, arises: bool) -> None:
+    text = f"@queue q classic {declared} \n @open 1 \n 1 > publish q m1 mandatory"
+    assert ("mandatory-to-the-full" in met(play, "mandatory-to-the-full", text)) is arises
+    ruled = RULED.format("x-max-length=9") + "1 > publish q m1 mandatory"
+    assert "mandatory-to-the-full" in met(play, "mandatory-to-the-full", ruled)
+
+
 @pytest.mark.parametrize(("seconds", "arises"), [(0.1, False), (0.6, True)])
 def test_another_consumer_may_time_out_while_the_channel_waits_for_close_ok(
     play: Any, seconds: float, arises: bool
