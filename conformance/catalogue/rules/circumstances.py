@@ -43,7 +43,7 @@ NAMES: Mapping[str, str] = {
     "limit-changed": "a limit for consumers is set while another one is in force",
     "tag-taken": "basic.consume names a tag that is in use on its channel",
     "unopened-work": "a close, a publish, a settlement or a method about a queue is sent on a channel that is not open",
-    "mandatory-to-the-full": "a mandatory publish goes to a queue that rejects and is full, or may be by octets or a policy",
+    "mandatory-to-the-full": "a mandatory publish goes to a queue that rejects and may be full (by a policy, too)",
     "queue-deleted-under-consumer": "a client has deleted a queue that has a consumer",
     "channel-shared": "a second consumer is started on a channel",
     "wrong-frame-end": "a frame ends with another octet than CE",

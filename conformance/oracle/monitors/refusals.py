@@ -210,7 +210,7 @@ def connection_denied(fact: ConnectionFailed, notes: Notes) -> None:
     pending = [one for channel in fact.connection.open_channels() for one in channel.pending()]
     asked = [one for channel in fact.connection.open_channels() for one in channel.asked()]
     request = _blamed(asked, ids_of(event))
-    if request is None and pending and is_over(fact, pending[0].seq):
+    if request is None and pending and not fact.connection.recovered_gone and is_over(fact, pending[0].seq):
         request = pending[0]
     if request is not None:
         for rule in _contradicted(request, event):

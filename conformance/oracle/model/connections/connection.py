@@ -27,6 +27,8 @@ class Connection:
     """Why it is not whole, as `gaps` has it."""
     overheard: bool = False
     """It was captured: a frame of the client may be missing, and that may show only later."""
+    recovered_gone: int = 0
+    """When a recover last gave back what came from a queue that has been deleted: of that the broker may fail later."""
     torn: bool = False
     """The broker's frames are missing from here on. Until they are seen again, the client's frames are ignored."""
     error: ClientError | None = None

@@ -172,6 +172,8 @@ def _recover_all(channel: ChannelLife, event: Event) -> None:
     )
     races.begin(channel, recover)
     channel.gave_back = event.seq
+    if any(delivery.copy.queue.deleted for delivery in everything):
+        channel.connection.recovered_gone = event.seq
     for delivery in everything:
         settling.release(delivery, recover)
         windows.given_back(delivery, recover, event.seq)

@@ -208,7 +208,7 @@ def connection_lost_over_nothing(fact: ConnectionFailed, notes: Notes) -> None:
     code = int(event.args.get("reply_code", 0)) if event.kind == METHOD else 0
     named = ids_of(event) == (60, suspect.method_id) and code != CHANNEL_ERROR
     alone = sum(len(channel.unproven) for channel in fact.connection.open_channels()) == 1
-    if not named and fate.has_namesake(suspect):
+    if not named and (fate.has_namesake(suspect) or fact.connection.recovered_gone):
         return
     if named or code in (0, INTERNAL_ERROR):
         seen = closing(event.args) if event.kind == METHOD else "ended"

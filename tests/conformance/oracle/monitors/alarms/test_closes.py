@@ -193,3 +193,30 @@ def test_a_method_on_a_closed_channel_explains_the_end_of_the_connection(play) -
     """QUEUE-003: another channel declares something at the same time, and is not meant."""
     assert play(MISUSED.format("1 > declare r")).broken == []
     assert play(MISUSED.format("")).broken == ["QUEUE-003"]
+
+
+RECOVERED = """
+    @queue q
+    @stock q m1
+    @hold 1 q m1
+    90 > delete q
+    90 < delete-ok
+    1 > recover requeue
+    1 < recover-ok
+    1 > nack 0 multiple
+    0 < kicked 541 0 0 INTERNAL_ERROR
+"""
+
+
+def test_a_broker_that_fails_over_a_recover_does_so_later(play) -> None:
+    """ACK-008: what is sent meanwhile is not to blame (docs/findings.md, A recover when the queue is gone)."""
+    assert play(RECOVERED).broken == ["ERR-012"]
+    assert play(RECOVERED.replace("1 > nack 0 multiple", "1 > declare p")).broken == ["ERR-012"]
+    assert (
+        "ACK-008"
+        in play(
+            RECOVERED.replace("1 > recover requeue", "1 > flow")
+            .replace("recover-ok", "flow-ok")
+            .replace("@hold 1 q m1", "@open 1")
+        ).broken
+    )
