@@ -28,30 +28,12 @@ class Compete:
     limits: tuple[int, int]
     ranks: tuple[int, int]
     send: Send
-    leaves: Literal["", "channel", "connection", "limited"] = ""
-    """Then the channel that holds some of them ends, or its connection, or it gets another limit; and more come."""
 
     def perform(self, world: World) -> None:
         for channel, (limit, rank) in enumerate(zip(self.limits, self.ranks, strict=True), 1):
             Serve(channel, self.queue, limit, rank, no_ack=False).perform(world)
         world.stage.quiesce()
         replace(self.send, queue=self.queue).perform(world)
-        world.stage.quiesce()
-        if self.leaves:
-            self._leave(world)
-
-    def _leave(self, world: World) -> None:
-        served = next((one for one in world.channels[1:] if one.connection.alive and one.unacked), None)
-        if served is None:
-            return
-        if self.leaves == "limited":
-            served.qos(world.slots(sum(self.limits)))
-        elif self.leaves == "channel" or served.connection is world.channels[0].connection:
-            served.close()
-        else:
-            served.connection.close(world.stage.deadline)
-        world.stage.quiesce()
-        replace(self.send, queue=self.queue, count=1).perform(world)
         world.stage.quiesce()
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from conformance.drive.around import wait
 from conformance.drive.machines.messages.acts import Send, Sweep, empty_all, lifetimes
-from conformance.drive.machines.messages.lots import LONG, RULED
+from conformance.drive.machines.messages.lots import RULED
 from conformance.drive.machines.world import World
 from conformance.drive.stage import NotOffered
 
@@ -61,7 +61,7 @@ class Govern:
         empty_all(world, self.channel, (self.queue, self.queue + 1, self.queue + 2))
 
     def _publish(self, world: World, count: int) -> None:
-        Send(0, self.queue, count, LONG, None, 10, False, False, False).perform(world)
+        Send(0, self.queue, count, None, None, 10, False, False, False).perform(world)
         world.stage.quiesce()
 
     def _rule(self, world: World) -> Mapping[str, Any]:

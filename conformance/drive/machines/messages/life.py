@@ -182,9 +182,7 @@ def _of(theme: str, made: st.SearchStrategy[Command]) -> st.SearchStrategy[tuple
 
 
 _courses = st.tuples(_of(LIMITS, _overfill), _of(DEATHS, _pursue), _of(DEATHS, _follow), _of(RULED, _govern))
-_many = *_send[:2], st.sampled_from((1, 2, 4, 7, 18)), *_send[3:]
-_leaves = st.sampled_from(("", "", "", "channel", "connection", "limited"))
-_competition = _queue, st.tuples(_limit, _limit), st.tuples(_rank, _rank), st.builds(Send, *_many), _leaves
+_competition = _queue, st.tuples(_limit, _limit), st.tuples(_rank, _rank), st.builds(Send, *_send)
 _compete = st.builds(Compete, *_competition)
 PATIENT: Alphabet = (
     weighted(5, Sweep, _channel, _queue, st.booleans()),

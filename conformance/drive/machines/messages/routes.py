@@ -175,7 +175,7 @@ class Post:
             headers |= {"CC" if self.copies % 2 else "BCC": more}
             key = "nobody"
         properties = {"headers": values.table(headers)} if headers else {}
-        channel.publish(key, 2 if self.copies else 1, exchange=at.name, mandatory=True, properties=properties)
+        channel.publish(key, exchange=at.name, mandatory=True, properties=properties)
 
     def key_for(self, net: Network, tie: Tie | None) -> str:
         words: list[str] = []
@@ -218,7 +218,7 @@ class Mail:
         named = [*(f"nobody.{number}" for number in range(self.copies)), world.queue(self.queue + 1)]
         headers = values.table({"BCC" if self.copies % 2 else "CC": named})
         key = "nobody" if self.nobody else world.queue(self.queue)
-        world.channel(self.channel).publish(key, 1 + self.nobody, mandatory=True, properties={"headers": headers})
+        world.channel(self.channel).publish(key, mandatory=True, properties={"headers": headers})
 
 
 @dataclass(frozen=True, slots=True)
