@@ -50,6 +50,10 @@ class DetectionTask:
     def key(self) -> str:
         return f"{self.kind} {self.name} {self.dialect} {self.seed}"
 
+    def tell(self, what: str) -> str:
+        """What came out, and what is needed to play it again."""
+        return f"seed {self.seed}, {self.dialect}, {what}"
+
 
 def perform(task: DetectionTask) -> dict[str, Any]:
     """In whatever process."""
@@ -155,8 +159,8 @@ class DetectionCampaign:
             "control": {
                 "plays": len(controls),
                 "histories": sum(seen["histories"] for _, seen in controls),
-                "broken": [f"seed {task.seed}, {told}" for task, seen in controls for told in seen["broken"]],
-                "troubles": [f"seed {task.seed}, {seen['trouble']}" for task, seen in controls if seen["trouble"]],
+                "broken": [task.tell(what) for task, seen in controls for what in seen["broken"]],
+                "troubles": [task.tell(seen["trouble"]) for task, seen in controls if seen["trouble"]],
             },
             "vacuous": vacuous(controls, self.seeds[0]) if self.whole else [],
             "seconds": round(sum(journal[task.key]["seconds"] for task in wanted), 1),

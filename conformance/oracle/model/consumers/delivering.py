@@ -242,7 +242,7 @@ def _delivered(
         queue.settled.append(delivery)
         return
     channel.unacked[tag] = delivery
-    if channel.race is not None or channel.indeterminate or tag in channel.strays:
+    if races.may_be_settled(channel, tag):
         delivery.indeterminate = True
         queue.unsettle(copy, indeterminate=True)
 

@@ -31,6 +31,11 @@ def may_be_under_way(channel: ChannelLife, tag: int) -> bool:
     return channel.last_tag < tag <= channel.last_tag + FAR and may_be_delivering(channel)
 
 
+def may_be_settled(channel: ChannelLife, tag: int) -> bool:
+    """May the client have settled this delivery, before it read it?"""
+    return channel.race is not None or channel.indeterminate or tag in channel.strays
+
+
 def begin(channel: ChannelLife, settlement: Settlement) -> None:
     """The settlement takes all that is outstanding, read or not."""
     if not may_be_delivering(channel):

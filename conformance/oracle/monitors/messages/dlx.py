@@ -10,6 +10,7 @@ from typing import Any
 
 from conformance.history.events import Event
 from conformance.oracle.model.connections.channels import OPEN
+from conformance.oracle.model.doubts import races
 from conformance.oracle.model.facts import Passed
 from conformance.oracle.monitors.contents.content import (
     CHANGED_BY_DEATH,
@@ -92,10 +93,13 @@ def came(fact: Passed, notes: Notes) -> None:
 
 
 def source_of(fact: Passed) -> tuple[str, bool] | None:
-    """The queue that it comes from, and whether it is settled by that."""
+    """The queue that it comes from, and whether it is settled by that; None: that is not known, or the client may have
+    settled it before."""
     event = fact.event
     channel = fact.connection.channels.get(event.channel)
     if channel is None or channel.state != OPEN or not fact.connection.usable():
+        return None
+    if races.may_be_settled(channel, event.delivery_tag or 0):
         return None
     if event.method == "basic.deliver":
         consumer = channel.consumers.get(event.consumer_tag or "")

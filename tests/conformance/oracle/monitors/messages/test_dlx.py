@@ -176,6 +176,9 @@ CLOSED = "2 > close \n 2 < close-ok \n"
 BACK_AGAIN = two(more="x-max-length=1") + M1 + TAKEN + M2 + CLOSED + LATER
 LEFT = "3 > get q no_ack \n 3 < get-ok 1 m2 q \n 3 > get q no_ack \n" + EMPTY
 NO_ROOM = BACK_AGAIN + LEFT + LATER + ASK
+UNREAD = two(more="x-max-length-bytes=1000") + M1 + M2 + "@consume 2 q c1 \n 2 < deliver c1 1 m1 q \n SETTLE \n"
+UNREAD += "2 < deliver c1 2 m2 q \n @barrier 2 \n" + LATER + ASK + GOT + dead(ONCE)
+UNREAD += " \n" + ASK + GOT.replace("ok 1 m1", "ok 2 m2") + dead(ONCE)
 SELECTED = two() + M1 + "2 > select \n 2 < select-ok \n" + TAKEN + "2 > reject 1 \n"
 COMMITTED = SELECTED + "2 > commit \n 2 < commit-ok \n"
 ROLLED_BACK = SELECTED + "2 > rollback \n 2 < rollback-ok \n"
@@ -327,6 +330,8 @@ LAWFUL = {
     "it came back, and there was no room": NO_ROOM
     + GOT.replace("ok 1", "ok 2")
     + dead(entry("q", "maxlen", 1), first=("q", "maxlen")),
+    "it was rejected before it was read": UNREAD.replace("SETTLE", "2 > nack 2 multiple"),
+    "it was rejected with all that there was before it was read": UNREAD.replace("SETTLE", "2 > nack 0 multiple"),
     "what came back may be on its way to its grave": BACK_AGAIN + LEFT + ASK + EMPTY,
     "it may come back a moment later": BACK_AGAIN.removesuffix(LATER) + LEFT + LATER + ASK + EMPTY,
     "it came back, and somebody else may have it": BACK_AGAIN
