@@ -11,7 +11,7 @@ from conformance.oracle.model.connections.channels import CLOSED, GIVEN_UP, Chan
 from conformance.oracle.model.connections.connection import Connection
 from conformance.oracle.model.consumers import timeouts
 from conformance.oracle.model.doubts import crash
-from conformance.oracle.model.facts import Fact, HeartbeatMissed, Missing, StillThere, Unanswered
+from conformance.oracle.model.facts import Fact, Forsaken, HeartbeatMissed, Missing, StillThere, Unanswered
 from conformance.oracle.model.owed import (
     BLOCKING,
     CLOSE,
@@ -26,6 +26,7 @@ from conformance.oracle.model.owed import (
 
 if TYPE_CHECKING:
     from conformance.oracle.model.model import Model
+    from conformance.oracle.model.queues.queue import Queue
 
 
 def passed(model: Model, event: Event) -> Iterable[Fact]:
@@ -37,9 +38,15 @@ def _of_a_drain(model: Model, event: Event) -> Iterator[Fact]:
     queue = model.queues.get(str(event.queue or event.args.get("queue") or ""))
     if queue is not None and all(receiver.lost for receiver in queue.receivers):
         copies = list(queue.absent())
-        yield Missing(event, queue, copies)
+        yield (Forsaken if _forsaken(queue) else Missing)(event, queue, copies)
         for copy in copies:
             queue.unsettle(copy, indeterminate=False)
+
+
+def _forsaken(queue: Queue) -> bool:
+    """Does it serve one consumer at a time, and has nobody been served since a client cancelled that?"""
+    served = queue.latest.consumer if queue.single_active and queue.latest is not None else None
+    return served is not None and served.asked > 0
 
 
 def _of_an_end(model: Model, event: Event) -> Iterator[Fact]:

@@ -268,6 +268,14 @@ class Missing(Fact):
 
 
 @dataclass(slots=True)
+class Forsaken(Fact):
+    """The same of a queue that serves one at a time, and nobody since a client has cancelled the one that it served."""
+
+    queue: Queue
+    copies: list[Copy]
+
+
+@dataclass(slots=True)
 class Overlooked(OnChannel):
     """The broker shows that it let a mistake pass: it answered it, or closed the channel at the client's word."""
 

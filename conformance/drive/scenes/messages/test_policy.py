@@ -5,7 +5,7 @@ Each scene waits for a second after it has set or removed a policy: by then the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -346,14 +346,17 @@ def test_the_smaller_lease(stage: Stage) -> None:
 
 
 @rule("POLICY-017", queue_types=CLASSIC)
-def test_the_lease_changes(stage: Stage) -> None:
-    """It is removed, made longer, and made shorter, while nobody uses the queues."""
-    before = {stage.queue(): LEASE, stage.queue(): LEASE, stage.queue(): HOUR}
+@pytest.mark.parametrize("turns", [(0, HOUR, SHORT), (0,)], ids=["several", "removed"])
+def test_the_lease_changes(stage: Stage, turns: Sequence[int]) -> None:
+    """It is removed, made longer, and made shorter, while nobody uses the queues. And removed, with no other policy."""
+    before = {stage.queue(): HOUR if life == SHORT else LEASE for life in turns}
     names = [put(stage, only(queue), {EXPIRES: life}) for queue, life in before.items()]
     heeded(stage)
-    stage.around.unrule(stage, names[0])
-    for queue, name, life in [*zip(before, names, (0, HOUR, SHORT), strict=True)][1:]:
-        put(stage, only(queue), {EXPIRES: life}, name)
+    for queue, name, life in zip(before, names, turns, strict=True):
+        if life:
+            put(stage, only(queue), {EXPIRES: life}, name)
+        else:
+            stage.around.unrule(stage, name)
     wait(stage, GONE)
     asked(stage, *before)
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from conformance.history.events import DEADLINE, END, KILLED, MALFORMED, RESTARTED, RIGHTS, Event
+from conformance.history.events import DEADLINE, END, KILLED, MALFORMED, POLICY, RESTARTED, RIGHTS, Event
 from conformance.oracle.model.circumstances import consumers, contents, endings, further, narrow, queues
 from conformance.oracle.model.circumstances.places import EVERYWHERE, Found, life, on, places_of
 from conformance.oracle.model.facts import Fact
@@ -64,6 +64,8 @@ def _completed(model: Model, event: Event) -> Found:
     if model.topology.rights.states:
         for channel, name in narrow.arisen(model, event):
             yield from on(channel, name) if name == narrow.LONG_QUEUE else ((life(channel), name),)
+    if event.kind == POLICY and "queue" not in event.args:
+        yield from queues.ruled(model, event)
     if event.kind == RIGHTS and event.args.get("gone"):
         yield EVERYWHERE, "user-deleted"
     handler = _HANDLERS.get(event.method or event.kind)

@@ -1,4 +1,4 @@
-"""Circumstances of queues and exchanges: how they are declared, looked for, named, bound and deleted."""
+"""Circumstances of queues and exchanges: how they are declared, looked for, named, bound, ruled and deleted."""
 
 from __future__ import annotations
 
@@ -131,3 +131,11 @@ def _deletions_meet(model: Model, connection: Connection, event: Event) -> Found
     channel = connection.channels.get(event.channel)
     for one in meeting.deletions_of_queues(model.topology, channel, event) if channel is not None else ():
         yield f"connection {one.connection.name}", "deletion-meets-that-of-exchange"
+
+
+def ruled(model: Model, event: Event) -> Found:
+    """A policy is being set or removed. Which queues have that in mind, no place tells."""
+    mine = (str(event.args.get("vhost")), bool(event.args.get("operator")), str(event.args.get("name")))
+    others = (one for key, one in model.topology.policies.by_key.items() if key != mine)
+    if event.args.get("state") in ("setting", "clearing") and not all(one.gone for one in others):
+        yield EVERYWHERE, "several-policies"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from conformance.history.events import Event
 from conformance.oracle.model.circumstances.places import EVERYWHERE, Found
 from conformance.oracle.model.publishing import routing
-from conformance.oracle.topology import Message, route
+from conformance.oracle.topology import UNKNOWN, Message, NamedQueue, route
 
 if TYPE_CHECKING:
     from conformance.oracle.model.connections.channels import ChannelLife
@@ -54,10 +54,20 @@ def _put(model: Model, channel: ChannelLife, event: Event, queue: Queue) -> Foun
         yield EVERYWHERE, "overflow-by-both"
 
 
-def _levels(model: Model, channel: ChannelLife, event: Event) -> Iterator[int]:
-    """The highest priority of each queue to which it goes; of any, if it may go on from there as a dead letter."""
+def _perhaps(model: Model, channel: ChannelLife, event: Event) -> Sequence[NamedQueue]:
+    """The queues to which it goes; where nobody knows the way, any, or that of its key."""
     way = route(model.topology, channel, event.exchange or "", Message(event.routing_key or "", event.arguments))
-    queues = [] if isinstance(way, str) else list(way)
+    if way != UNKNOWN:
+        return [] if isinstance(way, str) else way
+    if event.exchange:
+        return [*model.topology.queues.values()]
+    queue = model.topology.queue(channel.connection.vhost, event.routing_key or "")
+    return [queue] if queue is not None else []
+
+
+def _levels(model: Model, channel: ChannelLife, event: Event) -> Iterator[int]:
+    """The highest priority of each queue to which it may go; of any, if it may go on from there as a dead letter."""
+    queues = _perhaps(model, channel, event)
     if any(DEAD in queue.arguments for queue in queues):
         queues = list(model.topology.queues.values())
     for queue in queues:

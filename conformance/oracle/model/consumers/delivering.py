@@ -235,6 +235,7 @@ def _delivered(
     if copy.entry == RELEASED and copy.place == WAITING and copy.holder is not None:
         copy.holder.channel.came_back += 1
     queue.leave(copy, GONE if no_ack else OUT)
+    queue.latest = delivery
     copy.holder, copy.aground, copy.seen, copy.proof = delivery, None, True, 0
     copy.deaths = _deaths(event)
     if no_ack:

@@ -84,6 +84,8 @@ class Queue:
     levels: int = 0
     """Its x-max-priority."""
     single_active: bool = False
+    latest: Delivery | None = None
+    """What it has delivered last."""
     timeout: int | None = None
     """Its x-consumer-timeout, in milliseconds."""
     clients: set[bool | None] = field(default_factory=set)

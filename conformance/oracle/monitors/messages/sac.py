@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from conformance.history.events import TO_BROKER
 from conformance.oracle.model.connections.channels import LIVE, OPEN, ChannelLife, Consumer
-from conformance.oracle.model.facts import Delivered, Passed
+from conformance.oracle.model.facts import Delivered, Forsaken, Passed
 from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.model.records import GONE, RELEASED, Copy
 from conformance.oracle.monitors import fate
@@ -164,3 +164,15 @@ def _in_order(fact: Delivered, mine: Served, known: list[Served], notes: Notes) 
         notes.find(ORDER, fact.event, allowed, f"{before.id} came first", copy.published, before.published, mine.last)
     elif before.older_than(copy):
         notes.exercise(ORDER)
+
+
+@judges(Forsaken, NEXT)
+def forsaken(fact: Forsaken, notes: Notes) -> None:
+    """Its messages are nowhere: what it has lost, and how, nobody can tell, for it serves nobody any more."""
+    sure = [copy for copy in fact.copies if not copy.undecided and not copy.unowed]
+    copies = (sure or fact.copies)[:5]
+    names, latest = ", ".join(copy.id for copy in copies), fact.queue.latest
+    if copies and latest is not None:
+        allowed = f"whoever is next gets {names} from {fact.queue.name}"
+        entered = (copy.entered for copy in copies)
+        notes.find(NEXT, fact.event, allowed, "no delivery comes to anybody", *entered, latest.seq, certain=bool(sure))

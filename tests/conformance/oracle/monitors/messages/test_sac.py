@@ -14,6 +14,8 @@ OUTRANKED = QUEUE + "@consume 1 q a \n @open 2 \n 2 > consume q b x-priority=5 \
 LIMITED = QUEUE + "@open 1 \n 1 > qos 2 \n 1 < qos-ok \n 1 > consume q a \n 1 < consume-ok a \n @consume 2 q b \n"
 GOT = "@queue p \n @stock p n1 n2 \n @hold 1 p n1 \n @hold 1 p n2 \n"
 COUNTED = GOT + QUEUE + "1 > qos 2 \n 1 < qos-ok \n @consume 1 q a \n @consume 2 q b \n"
+ONE = QUEUE + "@consume 1 q a \n"
+DRAINED = "@barrier 1 \n 90 > get q \n 90 < get-empty \n - deadline drain q"
 TO_A, TO_B = "1 < deliver a {} {} q \n", "2 < deliver b {} {} q \n"
 FIRST = "@stock q m1 \n" + TO_A.format(1, "m1")
 SECOND = "@stock q m2 \n"
@@ -39,6 +41,8 @@ BROKEN = [
     ("SAC-002", TWO + FIRST + CANCELLED + SECOND + "- deadline replies"),
     ("SAC-002", QUORUM_TWO + FIRST + "1 > ack 1 \n" + CLOSED + SECOND + ASKED + "- deadline replies"),
     ("SAC-002", TWO + "@consume 3 q c \n" + FIRST + CANCELLED + SECOND + "- deadline replies"),
+    ("SAC-002", ONE + FIRST + CANCELLED + SECOND + DRAINED),
+    ("RQ-011", ONE + FIRST + CANCELLED + SECOND + "1 > get q \n 1 < get-ok 2 m2 q \n @stock q m3 \n" + DRAINED),
     ("SAC-003", TWO + FIRST + CLOSED + "- deadline replies"),
     ("SAC-004", QUEUE + EXCLUSIVE + "1 < consume-ok a"),
     ("SAC-004", TWO + EXCLUSIVE.replace("1 ", "3 ") + "3 < consume-ok a"),
