@@ -76,7 +76,7 @@ def own_limit(fact: Delivered, notes: Notes) -> None:
             *_some_of_window(channel, consumer),
             certain=not (slots.followed if rule == "QOS-004" else slots.meddled)(channel, consumer)
             and not slots.reached_from_elsewhere(channel),
-            unless=slots.miscounted(channel, rule),
+            unless=slots.roots(channel, consumer, rule),
         )
 
 
@@ -101,7 +101,7 @@ def shared_limit(fact: Delivered, notes: Notes) -> None:
             shared.cleared,
             *_some_of_window(channel, None),
             certain=not slots.reached_from_elsewhere(channel),
-            unless=slots.miscounted(channel, rule),
+            unless=slots.roots(channel, consumer, rule),
         )
 
 

@@ -39,9 +39,17 @@ def of_settlement(settlement: Settlement, channel: ChannelLife) -> str:
     return "QOS-013" if len({id(one.consumer) for one in settlement.covered if one.consumer}) > 1 else "QOS-012"
 
 
-def miscounted(channel: ChannelLife, rule: str) -> tuple[str, ...]:
-    """Rules about counts that explain this one as well: once there was a get, a broker may count that."""
-    return (GETS_COUNT,) if channel.fetched and rule != GETS_COUNT else ()
+def roots(channel: ChannelLife, consumer: Consumer, rule: str) -> tuple[str, ...]:
+    """Rules that explain a wrong window as well, where a broker has one for all that this channel does: it may count
+    gets once there was one, let a new limit reach who runs, share one consumer's limit with the others, or forget one
+    of two limits."""
+    causes = {
+        GETS_COUNT: channel.fetched,
+        "QOS-003": bool(siblings(channel, consumer)),
+        "QOS-004": meddled(channel, consumer),
+        "QOS-007": consumer.limit and channel.shared.count,
+    }
+    return tuple(cause for cause, there in causes.items() if there and cause != rule)
 
 
 def kept(channel: ChannelLife, consumer: Consumer, rule: str) -> tuple[str, ...]:
@@ -53,9 +61,10 @@ def kept(channel: ChannelLife, consumer: Consumer, rule: str) -> tuple[str, ...]
     if not limited:
         return ()
     leaks = dict.fromkeys(_of_leak(channel, window) for window in limited)
-    several = any(multiple for window in limited for _, multiple, _ in window.ways)
-    freeing = () if rule in FREEING_SEVERAL else FREEING_SEVERAL
-    others = (*leaks, *((*SETTLING_SEVERAL, *freeing) if several else ()), *miscounted(channel, rule))
+    several = {method for window in limited for method, multiple, _ in window.ways if multiple}
+    freeing = () if rule in FREEING_SEVERAL or not several else FREEING_SEVERAL
+    settling = (*(SETTLING_SEVERAL if several else ()), *(("ACK-011",) if "basic.nack" in several else ()))
+    others = (*leaks, *settling, *freeing, *roots(channel, consumer, rule))
     return tuple(other for other in others if other not in ("", rule))
 
 

@@ -135,3 +135,15 @@ def test_who_counts_gets_errs_about_slots_of_consumers(play) -> None:
     for history, counted in ((WINDOW + got, ("QOS-015",)), (WINDOW, ())):
         passed = play(history + f"1 > ack 1 \n 1 < deliver c1 {4 if counted else 3} m3 q \n 1 < deliver c1 5 m4 q")
         assert [one.unless for one in passed.judge.judgement.findings if one.rule == "QOS-010"] == [counted]
+
+
+def test_who_has_one_window_for_all_that_a_channel_does_errs_about_single_slots(play) -> None:
+    """QOS-012, QOS-010: so seen on Qpid, where a nack of several settles the last alone, and what one consumer holds
+    counts for all."""
+    beside = "@queue p \n @stock p n1 \n @consume 1 p c2 \n 1 < deliver c2 3 n1 p \n"
+    for history, rule, cause in (
+        ("1 > nack 2 multiple \n", "QOS-012", "ACK-011"),
+        (beside + "1 > ack 1 \n", "QOS-010", "QOS-003"),
+    ):
+        (found,) = (one for one in play(WINDOW + history + STARVED).judge.judgement.findings if one.certain)
+        assert (found.rule, cause in found.unless) == (rule, True)
