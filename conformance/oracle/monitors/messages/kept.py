@@ -205,6 +205,12 @@ def answered(kept: Kept, event: Event) -> ExistenceQuestion | None:
     return None
 
 
+@follows("basic.get-ok", "basic.get-empty")
+def got(fact: Passed, notes: Notes) -> None:
+    """A get is answered, and is no question any more."""
+    answered(notes.memory(Kept), fact.event)
+
+
 @follows("channel.open")
 def opened(fact: Passed, notes: Notes) -> None:
     """A channel begins with nothing asked."""

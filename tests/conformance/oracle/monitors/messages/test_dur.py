@@ -16,6 +16,10 @@ NO_QUEUE = "closed 404 50 10 NOT_FOUND - no queue 'q' in vhost '/'"
 NO_EXCHANGE = "closed 404 40 10 NOT_FOUND - no exchange 'x' in vhost '/'"
 UNEQUAL = "PRECONDITION_FAILED - inequivalent arg"
 
+GOT = "d:1 > get other no_ack \n d:1 < get-ok 1 m1 other \n"
+GOT_NOTHING = "d:1 > get other no_ack \n d:1 < get-empty \n"
+"""Of a queue that nobody knows anything about: it is answered, and what is asked then is another question."""
+
 
 def queue(flags: str, answer: str, *, before: str = "", again: str = "", back: str = BACK) -> str:
     """A queue that is declared with these flags, and looked for after the restart."""
@@ -162,6 +166,8 @@ BROKEN = [
     ("DUR-006", routed(ONWARD, comes_back=True)),
     ("DUR-006", routed(ONWARD.replace("y x a", "y x b"), comes_back=False, worked=False)),
     ("DUR-007", routed(ELSE, "z", comes_back=True)),
+    ("DUR-008", queue("", "declare-ok q", back=BACK + GOT)),
+    ("DUR-008", queue("", "declare-ok q", back=BACK + GOT_NOTHING)),
     ("DUR-008", queue("", "declare-ok q")),
     ("DUR-009", queue("durable exclusive", "declare-ok q")),
     ("DUR-009", queue("exclusive", "closed 405 50 10 RESOURCE_LOCKED")),
@@ -216,6 +222,10 @@ LAWFUL = {
         "1 > bind q amq.direct k \n 1 < bind-ok \n @confirming 7 \n", "@confirming 7 \n"
     ).replace("7 < ack 1", "7 < return k m0 exchange=amq.direct \n 7 < ack 1")
     + "d:1 < ack 1",
+    "a get of what is gone costs the channel, and says nothing of the queue that is looked for": (
+        f"@queue q durable \n {BACK} {GOT} d:1 > get missing \n d:1 > declare q passive \n"
+        "d:1 < closed 404 60 70 NOT_FOUND - no queue 'missing'"
+    ),
     "a queue without priorities does not heed them": left(RANKED, LOW, HIGH),
     "what is above the highest is like it": left(
         RANKED.replace('"priority":1', '"priority":6').replace('"priority":3', '"priority":9'),
