@@ -10,10 +10,10 @@ finds no way must come back, and what finds one must not.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from hypothesis import strategies as st
 
+from codec import methods as m
 from codec import values
 from conformance.catalogue.profiles import Profile
 from conformance.drive.around import wait
@@ -21,12 +21,11 @@ from conformance.drive.machines import search
 from conformance.drive.machines.alphabet import Barrier
 from conformance.drive.machines.confirms import Begin, End
 from conformance.drive.machines.messages.acts import patiently
+from conformance.drive.machines.messages.binding import Bind, Post, Renew, Unbind
 from conformance.drive.machines.messages.network import (
     EMPTY_WORDS,
     NODES,
     Network,
-    Tie,
-    Words,
     network,
 )
 from conformance.drive.machines.shape import Lot
@@ -37,83 +36,68 @@ QUEUES, MANY = 3, 40
 """Queues that are used all the time, and queues beside, all bound at once."""
 SWEPT = 60
 """So many gets empty a queue, or leave it."""
-ANY_VALUE = 7
 DEATHS = "deaths"
 DEAD = "x-dead-letter-exchange"
 ARRIVED = 1.3
 """Seconds after which a dead letter has certainly come."""
-Headers = tuple[tuple[str, Any], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Bind:
-    """A queue, or another exchange, is bound. The words of a key are repeated where there is no # among them: RabbitMQ
-    tries all ways to share a long key among many of those, which takes it for ever."""
+class Wear:
+    """A binding goes and comes back so often, in one write, and at last is gone or there; messages are aimed at it.
+    What it leads to leads on by one that is like it."""
 
-    channel: int
-    source: int
-    to: int
-    onward: bool
-    words: Words
-    repeated: int
-    headers: Headers
-    form: str
+    one: Bind
+    times: int
+    gone: bool
+    post: Post
 
     def perform(self, world: World) -> None:
-        net, channel = network(world), world.channel(self.channel)
-        source = net.node(self.source)
-        onward = self.onward and world.stage.offers("exchange.bind")
-        to = net.node(self.to).name if onward else world.queue(self.to)
-        key = ".".join(net.words(self.words) * (1 if "#" in self.words else self.repeated))
-        arguments = dict(self.headers) if source.kind == "headers" else {}
-        if arguments and self.form and (self.form in ("all", "any") or world.stage.offers("x-match all-with-x")):
-            arguments["x-match"] = self.form
-        if source.kind == "headers" and not arguments:
-            return  # the texts leave open what that matches
-        (channel.bind_exchange if onward else channel.bind)(to, source.name, key, arguments)
-        world.stage.quiesce()
-        net.ties.append(Tie(self.source % NODES, to, onward, key, arguments))
-
-
-@dataclass(frozen=True, slots=True)
-class Unbind:
-    """A binding is removed; perhaps one that was never there."""
-
-    channel: int
-    tie: int
-    wrong: bool
-
-    def perform(self, world: World) -> None:
-        net, channel = network(world), world.channel(self.channel)
-        if not net.ties:
+        net = network(world)
+        if self.one.onward:
+            replace(self.one, source=self.one.to, onward=False).perform(world)
+        before = len(net.ties)
+        self.one.perform(world)
+        if len(net.ties) == before:
             return
-        tie = net.ties[self.tie % len(net.ties)]
-        key = f"{tie.key}.never" if self.wrong else tie.key
+        tie, channel = net.ties[before], world.channel(self.one.channel)
+        source = net.nodes[tie.source].name
         remove = channel.unbind_exchange if tie.onward else channel.unbind
-        remove(tie.to, net.nodes[tie.source].name, key, tie.arguments)
+        add = channel.bind_exchange if tie.onward else channel.bind
+        with world.stage.batch():
+            for _ in range(self.times):
+                remove(tie.to, source, tie.key, tie.arguments)
+                add(tie.to, source, tie.key, tie.arguments)
+            if self.gone:
+                remove(tie.to, source, tie.key, tie.arguments)
         world.stage.quiesce()
-        if not self.wrong:
+        if self.gone:
             net.ties = [one for one in net.ties if one != tie]
+        for post in (replace(self.post, twist="", copies=0), self.post):
+            post.at(world, source, tie)
+        world.stage.quiesce()
 
 
 @dataclass(frozen=True, slots=True)
-class Renew:
-    """An exchange is deleted, and there is another of its name: of this type, and perhaps with an alternate."""
+class Spend:
+    """All that leads away from an exchange is unbound, and it is deleted because it is unused: all in one write. Then
+    it is declared as it was."""
 
     channel: int
     node: int
-    kind: int
-    alternate: int | None
 
     def perform(self, world: World) -> None:
         net, channel = network(world), world.channel(self.channel)
         node = net.node(self.node)
-        channel.delete_exchange(node.name)
+        with world.stage.batch():
+            for tie in net.ties:
+                if tie.source == self.node % NODES:
+                    remove = channel.unbind_exchange if tie.onward else channel.unbind
+                    remove(tie.to, node.name, tie.key, tie.arguments)
+            channel.send(m.ExchangeDelete(channel.number, exchange=node.name, if_unused=True))
         world.stage.quiesce()
         net.untie(node.name)
-        alternate = self.alternate is not None and world.stage.offers("alternate-exchange")
-        node.kind = net.kind(self.kind)
-        node.about = {"alternate-exchange": net.node(self.alternate or 0).name} if alternate else {}
+        world.channel(0)
         net.declare(node)
 
 
@@ -149,58 +133,6 @@ class Crowd:
             channel.bind(name, source.name, "all.of.them")
         world.stage.quiesce()
         channel.publish("all.of.them", exchange=source.name, mandatory=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Post:
-    """A message for an exchange, aimed at a binding: `fill` stands for its wildcards, `twist` makes it miss."""
-
-    channel: int
-    source: int
-    aim: int
-    away: int
-    """The publish goes to the exchange of the binding, or to another one, from which it may come there."""
-    fill: Words
-    twist: str
-    copies: int
-    """So many further keys are named in CC and BCC, the one that is aimed as the last."""
-
-    def perform(self, world: World) -> None:
-        net, channel = network(world), world.channel(self.channel)
-        tie = net.ties[self.aim % len(net.ties)] if net.ties else None
-        at = net.node(self.source if tie is None or self.away else tie.source)
-        key, headers = self.key_for(net, tie), self.headers_for(tie)
-        if self.copies and world.stage.offers("sender-selected distribution"):
-            more = [*(f"nobody.{number}" for number in range(self.copies - 1)), key]
-            headers |= {"CC" if self.copies % 2 else "BCC": more}
-            key = "nobody"
-        properties = {"headers": values.table(headers)} if headers else {}
-        channel.publish(key, exchange=at.name, mandatory=True, properties=properties)
-
-    def key_for(self, net: Network, tie: Tie | None) -> str:
-        words: list[str] = []
-        for word in (tie.key if tie is not None else "a").split("."):
-            some = self.fill if word == "#" else self.fill[:1] or ("",)
-            words += net.words(some) if word in ("#", "*") else [word]
-        if self.twist == "longer":
-            words.append("b")
-        elif self.twist == "shorter":
-            words = words[:-1]
-        elif self.twist == "other":
-            words[-1:] = ["c"]
-        return ".".join(words)
-
-    def headers_for(self, tie: Tie | None) -> dict[str, Any]:
-        found = {name: ANY_VALUE if value is None else value for name, value in (tie.arguments if tie else {}).items()}
-        found.pop("x-match", None)
-        last = next(reversed(found), None)
-        if last is not None and self.twist == "shorter":
-            del found[last]
-        elif last is not None and self.twist == "other":
-            found[last] = "other"
-        elif last is not None and self.twist == "longer":
-            found["more"] = "red"
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +257,7 @@ _headers = st.dictionaries(_name, _value, min_size=1, max_size=8).map(lambda fou
 _form = st.sampled_from(("", "all", "all", "any", "any", "all-with-x", "any-with-x"))
 _twist = st.sampled_from(("", "", "", "", "longer", "shorter", "other"))
 _copies = st.sampled_from((0, 0, 0, 0, 0, 0, 1, 2, 5, 18))
-_rarely = st.sampled_from((False, False, False, True))
+_rarely, _mostly = st.sampled_from((False, False, False, True)), st.sampled_from((True, True, True, False))
 
 
 _bind = _channel, _to, _to, st.booleans(), _words, _repeated, _headers, _form
@@ -342,6 +274,8 @@ def commands(profile: Profile, queue_type: str) -> Alphabet:
         weighted(2, Mail, _channel, _queue, st.booleans(), st.sampled_from((0, 0, 1, 2, 4, 17))),
         weighted(8, Bury, st.builds(Post, *_post), st.sampled_from((True, True, False))),
         weighted(2, Unbind, _channel, _aim, _rarely),
+        weighted(2, Wear, _binds, st.sampled_from((3, 20, 20)), _mostly, st.builds(Post, *_post)),
+        weighted(1, Spend, _channel, _to),
         weighted(2, Renew, _channel, _to, _to, st.none() | _to),
         weighted(1, Replace, _channel, _queue),
         weighted(1, Crowd, _to, st.sampled_from((5, 20, MANY))),

@@ -8,8 +8,9 @@ from conformance.catalogue import profiles
 from conformance.drive.drivers.raw import Target
 from conformance.drive.machines import campaign, search
 from conformance.drive.machines.campaign import MachineOutcome
+from conformance.drive.machines.messages.binding import Bind, Post
 from conformance.drive.machines.messages.network import EMPTY_WORDS, Network
-from conformance.drive.machines.messages.routes import ROUTES, Bind, Post
+from conformance.drive.machines.messages.routes import ROUTES, Spend, Wear
 from conformance.drive.machines.shape import Lot, Shape
 from conformance.drive.run.bench import Bench
 from conformance.drive.stage import Stage
@@ -59,4 +60,31 @@ def test_words_are_empty_in_some_histories(target: Target, traits: frozenset[str
     POST.perform(world)
     stage.quiesce()
     assert stage.finish().findings == []
+    stage.cleanup()
+
+
+@pytest.mark.parametrize("onward", [False, True])
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_binding_goes_and_comes_back_often(target: Target, onward: bool, gone: bool) -> None:
+    stage = Stage(target, DOCUMENTED, Recorder("run", "reference"), "machine", queue_type="classic")
+    world = Network(stage, Shape(1))
+    Wear(Bind(0, 0, 1, onward, ("a",), 1, (("ink", "red"),), ""), 7, gone, POST).perform(world)
+    method = "exchange.unbind" if onward else "queue.unbind"
+    assert sum(event.method == method for event in stage.events) == 7 + gone
+    assert len(world.ties) == 1 + onward - gone
+    assert stage.finish().findings == []
+    stage.cleanup()
+
+
+def test_an_exchange_is_unbound_and_deleted_in_one_write(target: Target) -> None:
+    stage = Stage(target, DOCUMENTED, Recorder("run", "reference"), "machine", queue_type="classic")
+    world = Network(stage, Shape(1))
+    Bind(0, 0, 1, False, ("a",), 1, (("ink", "red"),), "").perform(world)
+    Spend(0, 0).perform(world)
+    methods = [event.method for event in stage.events if event.direction == ">"]
+    assert methods[methods.index("queue.unbind") + 1] == "exchange.delete"
+    assert world.ties == []
+    judgement = stage.finish()
+    assert judgement.findings == []
+    assert "EXCH-022" in judgement.exercised
     stage.cleanup()
