@@ -6,7 +6,7 @@ Each form is something that clients do and scenes do not. What a form adds chang
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +50,28 @@ WAYS: Mapping[str, tuple[str, ...]] = {
     "alternate": ("direct exchange", "alternate-exchange"),
 }
 """How a publish gets to its queue, with the features that it takes."""
+RANKS, LEASE = "ranked", "x-expires"
+LIMITS = frozenset({"x-message-ttl", "x-max-length", "x-overflow"})
+AROUND = frozenset(WAYS) - {"direct"}
+BLINDING: Mapping[str, frozenset[str]] = {
+    "LEN": frozenset({*WAYS, *LIMITS, RANKS}),
+    "DLX": AROUND | LIMITS,
+    "TX": AROUND | {RANKS},
+    "ROUTE": frozenset({*WAYS, *UNREACHED, RANKS}),
+    "CNF": frozenset({"x-message-ttl", RANKS}),
+    "RQ": frozenset({*UNREACHED, RANKS}),
+    "QUEUE": frozenset({*UNREACHED, RANKS}),
+    "PRIO": LIMITS | {RANKS},
+    "SAC": LIMITS,
+    "TTL": frozenset({"x-message-ttl"}),
+}
+"""Forms under which judges claim less of what the scenes of a family are about, as measured with wrong brokers: an
+order is not certain where something may expire, nor who has lost a message where it may have gone two ways."""
+
+
+def blinding(families: Iterable[str]) -> frozenset[str]:
+    """The forms under which less is claimed of any of these. Of a queue that may go by itself little is claimed."""
+    return frozenset({LEASE}).union(*(BLINDING.get(family, ()) for family in families))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +98,10 @@ class Forms:
     """So many channel numbers are passed over."""
     asides: int = 0
     """The seed of what is asked in between; 0: nothing is."""
+    together: bool = False
+    """In the second pass the flow is asked for before everything, in one write with it."""
+    sighted: bool = False
+    """Nothing is said by which judges lose sight of what the scene is about."""
 
     @classmethod
     def drawn(cls, chance: random.Random) -> Forms:
@@ -93,6 +119,8 @@ class Forms:
             transient=chance.random() < 0.2,
             channels=chance.choice((0, 0, 254, 1000)),
             asides=chance.choice((0, 0, chance.randrange(1, 1 << 32))),
+            together=chance.random() < 0.6,
+            sighted=chance.random() < 0.75,
         )
 
 

@@ -19,7 +19,7 @@ from conformance.catalogue.rules.features import TRANSIENT
 from conformance.drive.channel import Channel
 from conformance.drive.drivers.raw import Item
 from conformance.drive.forms.asides import Asides
-from conformance.drive.forms.shape import EQUAL, PERSISTENT, RANKED, RICH, UNREACHED, WAYS, Forms, changed
+from conformance.drive.forms.shape import EQUAL, PERSISTENT, RANKED, RICH, UNREACHED, WAYS, Forms, blinding, changed
 from conformance.drive.stage import Stage
 
 MOVING = frozenset({"DUR", "AUTH", "POLICY"})
@@ -38,9 +38,11 @@ class Speaker:
         about = {rule.partition("-")[0] for rule in stage.rules}
         moving = bool(about & MOVING) or any(map(_ends_the_broker, stage.rules))
         passable = not moving and all(map(stage.offers, WAYS.get(forms.way, ())))
-        self._way = forms.way if passable else ""
+        blind = blinding(about) if forms.sighted else frozenset()
+        self._way = forms.way if passable and forms.way not in blind else ""
+        self._unreached = [feature for feature in forms.unreached if feature not in blind]
         self.passed_over = 0 if about & NUMBERED else forms.channels
-        added = (RICH, forms.rich), (RANKED, forms.ranked), (PERSISTENT, forms.persistent)
+        added = (RICH, forms.rich), (RANKED, forms.ranked and "ranked" not in blind), (PERSISTENT, forms.persistent)
         self._properties = {name: value for some, there in added if there for name, value in some.items()}
         if forms.rich:
             self._properties["user_id"] = stage.target.user
@@ -52,18 +54,25 @@ class Speaker:
         """The exchange that is published to, and the one that queues are bound to."""
         self._led: set[str] = set()
         self._asides = Asides(stage, 0 if moving or about & NUMBERED else forms.asides)
+        self._joins = forms.together and not about & NUMBERED and stage.offers("channel.flow")
+        self._together = False
 
     def prepare(self, idle: str) -> None:
         """Before the scene begins; `idle`: a queue that it does not know."""
         self._asides.prepare(idle)
 
+    def say_again(self) -> None:
+        """The second pass begins."""
+        self._together = self._joins
+
     def stop_asides(self) -> None:
         self._asides.stop()
+        self._together = False
 
     def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Of a classic queue: those that are given, and what is never reached and has nothing to do with them."""
         found = dict(given)
-        for feature in self._forms.unreached:
+        for feature in self._unreached:
             limits = feature in ("x-max-length", "x-overflow") and any("length" in name for name in given)
             if self._stage.offers(feature) and self._stage.offers("x-max-length") and not limits:
                 found = {**UNREACHED[feature], **found}
@@ -95,6 +104,8 @@ class Speaker:
             return
         for item in items:
             yield from self._asides.before(channel, item)
+            if self._together and channel.state == "open" and not isinstance(item, (bytes, m.ChannelClose)):
+                yield m.ChannelFlow(channel.number, True)
             if isinstance(item, tuple):
                 yield from self._select(channel)
                 yield self._publish(*item)

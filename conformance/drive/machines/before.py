@@ -71,6 +71,15 @@ def _confirm(stage: Stage, channel: Channel, queue: str) -> None:
     _reopen(stage, channel, queue)
 
 
+def worn(stage: Stage, channel: Channel, times: int) -> None:
+    """The same is done so often, in one write: that there is no limit, and that nothing is settled, all of it."""
+    with contextlib.suppress(NotOffered), stage.batch():
+        for _ in range(times):
+            channel.qos(0)
+            channel.ack(0, multiple=True)
+    stage.quiesce()
+
+
 PAST: Mapping[str, Callable[[Stage, Channel, str], None]] = {
     "confirm": _confirm,
     "tx": _transact,

@@ -26,6 +26,9 @@ NAMES = (0, 0, 33, 65, 130, 200)
 BODIES = (0, 0, EMPTY, EMPTY, *(2**power + beside for power in range(3, 16) for beside in (-1, 0, 1)))
 STOCKS = (0,) * 11 + (66,)
 """Of classic queues; so many are returned at once by quorum queues in any order."""
+WORN = 0, 0, 0, 20
+AS_OFTEN = 4
+"""So many channels of a history, at most."""
 PASTS = tuple(map(frozenset, combinations(before.FEATURES, 3)))
 
 
@@ -40,6 +43,8 @@ class Circumstances:
     stock: int
     alike: bool = False
     """Consumers have the same tags on all channels."""
+    worn: int = 0
+    """The same was done so often on a channel, in one write."""
     forms: Forms = field(default_factory=Forms)
 
     @classmethod
@@ -52,6 +57,7 @@ class Circumstances:
             chance.random() < 0.5,
             chance.choice(STOCKS),
             chance.random() < 0.5,
+            chance.choice(WORN),
             Forms.drawn(chance),
         )
 
@@ -62,6 +68,7 @@ class Veteran(Stage):
     _now: Circumstances
     _reserved = ""
     _again = False
+    _worn = 0
     _second: RawConnection | None = None
     _speaker: Speaker | None = None
 
@@ -70,7 +77,7 @@ class Veteran(Stage):
         self._roster.passed_over = self._speaker.passed_over
         self.payloads.length, self.payloads.octets = circumstances.length, circumstances.octets
         self.payloads.alike = circumstances.alike
-        self._again, self._second = False, None
+        self._again, self._second, self._worn = False, None, 0
         self._opened: list[Channel] = []
         self._declared: list[tuple[Mapping[str, Any], str]] = []
         self._before: dict[Channel, int] = {}
@@ -80,6 +87,7 @@ class Veteran(Stage):
         scene()
         self.quiesce()
         self._again = True
+        self._speaker.say_again()
         scene()
 
     @property
@@ -161,11 +169,14 @@ class Veteran(Stage):
         return tag + before if tag not in unacked and tag + before in unacked else tag
 
     def _lived(self, channel: Channel) -> Channel:
-        """With a past, unless its user may lack the rights for one."""
-        if channel.connection.target.user != self.target.user:
+        """With a past, unless its user may lack the rights for one, or the queue is in another virtual host."""
+        if channel.connection.target != self.target:
             return channel
         self._reserved = self._reserved or super().queue(before.arguments(super().queue, self._now.used))
         before.lived(self, channel, self._reserved, self._now.used)
+        if self._now.worn and self._worn < AS_OFTEN:
+            self._worn += 1
+            before.worn(self, channel, self._now.worn)
         if channel.connection is self.connection and not self._again:
             self._opened.append(channel)
         return channel

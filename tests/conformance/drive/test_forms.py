@@ -196,3 +196,29 @@ def test_consumers_have_one_priority_and_queues_are_transient(target: Target) ->
     events = said(veteran(target), Forms(equal=True, transient=True))
     assert all('"x-priority": 3' in one.arguments for one in sent(events, "basic.consume"))
     assert any(not one.has("durable") for one in sent(events, "queue.declare"))
+
+
+def test_in_the_second_pass_everything_may_come_in_one_write_with_something_else(target: Target) -> None:
+    plain, together = (said(veteran(target), Forms(together=one)) for one in (False, True))
+    again = len(sent(plain, "basic.publish")) // 2
+    before, joined = (_before(events, "basic.publish") for events in (plain, together))
+    assert "channel.flow" not in joined[:again]
+    assert before[again:] != joined[again:]
+    assert joined[again] == "channel.flow"
+    assert len(sent(together, "channel.flow")) > len(sent(plain, "channel.flow"))
+
+
+def _before(events: list[Event], method: str) -> list[str]:
+    """What is sent right before each of them."""
+    return [events[place - 1].method or "" for place, one in enumerate(events) if one.method == method]
+
+
+@pytest.mark.parametrize("sighted", [False, True])
+def test_a_form_under_which_less_is_claimed_is_left_out(target: Target, sighted: bool) -> None:
+    forms = Forms(way="topic", ranked=True, unreached=("x-expires",), sighted=sighted)
+    speaker = veteran(target, "LEN-001"), veteran(target, "TAG-002")
+    of_limits, of_tags = (said(one, forms) for one in speaker)
+    assert any(event.exchange for event in sent(of_limits, "basic.publish")) is not sighted
+    assert any(event.exchange for event in sent(of_tags, "basic.publish"))
+    assert any("expiration" in event.arguments for event in sent(of_limits, "basic.publish")) is not sighted
+    assert any("x-expires" in event.arguments for event in sent(of_tags, "queue.declare")) is not sighted

@@ -9,7 +9,7 @@ import pytest
 from codec import methods as m
 from conformance.catalogue import profiles
 from conformance.drive.drivers.raw import Target
-from conformance.drive.machines.revisits import Circumstances, Veteran
+from conformance.drive.machines.revisits import AS_OFTEN, Circumstances, Veteran
 from conformance.history.recorder import Recorder
 
 
@@ -136,5 +136,41 @@ def test_scenes_count_deliveries_from_where_the_first_pass_ended(veteran: Vetera
         event.delivery_tag for event in veteran.events if event.method in ("basic.ack", "basic.nack", "basic.reject")
     ]
     assert tags == [2, 1, 3, 5, 4, 6]
+    assert veteran.finish().findings == []
+    veteran.cleanup()
+
+
+def test_what_was_done_often_leaves_nothing_behind(veteran: Veteran) -> None:
+    """So many channels are enough."""
+
+    def scene() -> None:
+        channels, queue = veteran.channels(AS_OFTEN + 2), veteran.queue()
+        for channel in channels:
+            channel.publish(queue)
+            veteran.fetch(channel, queue)
+            channel.ack(1)
+            veteran.barrier(channel)
+            assert (channel.state, channel.unacked) == ("open", [])
+
+    veteran.twice(scene, replace(under(), worn=7))
+    many = [event for event in veteran.events if event.method == "basic.ack" and event.has("multiple")]
+    assert len(many) == sum(event.method == "basic.qos-ok" for event in veteran.events) == 7 * AS_OFTEN
+    assert {event.delivery_tag for event in many} == {0}
+    assert veteran.finish().findings == []
+    veteran.cleanup()
+
+
+def test_another_virtual_host_has_no_past(veteran: Veteran) -> None:
+    """The queue that channels were used for is not there."""
+    other = replace(veteran.target, vhost="elsewhere")
+
+    def scene() -> None:
+        connection = veteran.connect("apart")
+        connection.target = other
+        assert veteran.channel(connection=connection).state == "open"
+
+    veteran.twice(scene, under("get"))
+    asked = [event.connection for event in veteran.events if event.method == "basic.get"]
+    assert not [name for name in asked if name.startswith("apart")]
     assert veteran.finish().findings == []
     veteran.cleanup()
