@@ -333,7 +333,8 @@ def lost(fact: Missing, notes: Notes) -> None:
     by_rule: dict[tuple[str, bool, tuple[str, ...]], list[Copy]] = {}
     own = [copy for copy in fact.copies if not (route.of_match(copy, notes) or fate.by_purge(copy))]
     for copy, rule, certain in fate.of_missing(own):
-        by_rule.setdefault((rule, certain, _also(copy)), []).append(copy)
+        also = (*_also(copy), *route.of_empty_words(copy, notes))
+        by_rule.setdefault((rule, certain, also), []).append(copy)
     for (rule, certain, unless), copies in by_rule.items():
         names = ", ".join(copy.id for copy in copies[:5]) + (", …" if len(copies) > 5 else "")
         some = copies[:5]

@@ -97,8 +97,10 @@ def not_empty(fact: FoundEmpty, notes: Notes) -> None:
                 seen = copy.published, copy.entered, fact.since
                 notes.suspect(copy, LAST, fact.event, allowed, "get-empty", *seen, certain=not doubtful)
                 return
+            rule = route.of_match(copy, notes)
+            otherwise = () if rule else route.of_empty_words(copy, notes)
             notes.find(
-                route.of_match(copy, notes) or fate.of_absent(copy),
+                rule or fate.of_absent(copy),
                 fact.event,
                 f"get-ok: {copy.id} is in the queue",
                 "get-empty",
@@ -106,7 +108,7 @@ def not_empty(fact: FoundEmpty, notes: Notes) -> None:
                 copy.entered,
                 fact.since,
                 certain=not doubtful,
-                unless=(*fate.by_size(copy), *fate.by_loss(copy)),
+                unless=(*fate.by_size(copy), *fate.by_loss(copy), *otherwise),
             )
             return
 

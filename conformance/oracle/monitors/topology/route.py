@@ -190,6 +190,13 @@ def of_match(copy: Copy, notes: Notes) -> str:
     return "" if TELLING.isdisjoint(labels) or (queue, way.like, labels) in memory.came else _rules(labels)[0]
 
 
+def of_empty_words(copy: Copy, notes: Notes) -> tuple[str, ...]:
+    """The rule that explains it as well where a match is on its way: whoever passes over empty words sends a message
+    elsewhere, and not on to an alternate."""
+    way = notes.memory(Ways).by_message.get(copy.id)
+    return (RULES[ways.EMPTY],) if way is not None and way.delicate and not copy.seen else ()
+
+
 def hangs_on_match(publication: Publication, notes: Notes) -> bool:
     """Is a return, or that none comes, a question of what a binding matches, before it is one of returns? Which of the
     two it is shows in the queues. In a transaction the bindings may have changed until it was committed."""
@@ -285,13 +292,15 @@ def never_came(fact: Missing, notes: Notes) -> None:
         labels = way.reached.get(fact.queue.name) if way is not None else None
         if way is None or way.moved or not labels or copy.seen or copy.entry != PUBLISHED:
             continue
+        rule = _rules(labels)[0]
         notes.find(
-            _rules(labels)[0],
+            rule,
             fact.event,
             f"{copy.id} in {fact.queue.name}",
             "the queue was drained, and did not deliver it",
             way.sent,
             certain=not copy.undecided and not copy.unowed,
+            unless=tuple(one for one in of_empty_words(copy, notes) if one != rule),
         )
 
 
