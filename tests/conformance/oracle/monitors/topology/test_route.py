@@ -189,8 +189,8 @@ def test_a_match_is_not_in_doubt_where_nothing_is_to_match(play) -> None:
 
 @pytest.mark.parametrize(("kind", "explained"), [("topic", ("ROUTE-016",)), ("direct", ())])
 def test_who_passes_over_empty_words_sends_a_message_elsewhere(play, kind: str, explained: tuple[str, ...]) -> None:
-    """RQ-011: LavinMQ finds `a` in `a.`, so there what goes to the alternate on others does not. One that is like it has
-    come there before, so it is not the match that is in doubt."""
+    """RQ-011: LavinMQ finds `a` in `a.`, so there what goes to the alternate on others does not. One like it has come
+    there before, so it is not the match that is in doubt."""
     history = ALTERNATE.replace("direct", kind) + sent("a.") + comes("r") + sent("a.", "m2", 2)
     book = play(history + "@drain r \n - deadline drain r")
     assert {one.unless for one in book.judge.judgement.findings if one.rule == "RQ-011"} == {explained}
