@@ -4,7 +4,7 @@
 
 Channel 1 declares a queue, which then holds one message. A method with an empty queue name follows: on channel 1, on
 channel 2, which has declared none, on a channel of another connection, or on channel 1 when it was closed and opened
-again (CHAN-007).
+again (CHAN-007), or when channel 2 has declared another queue.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ SENT = {
     "unbind on another channel": (False, UNBIND),
     "get on another connection": (True, wire.get(2, "")),
     "get on the same channel, opened again": (False, wire.get(1, "")),
+    "get on the same channel, after another one's declaration": (False, wire.get(1, "")),
 }
 
 
@@ -36,7 +37,7 @@ NAMES = {
 }
 
 
-def outcome(url: str, apart: bool, sent: bytes, again: bool = False) -> str:
+def outcome(url: str, name: str, apart: bool, sent: bytes) -> str:
     """What comes first in answer."""
     first = wire.Connection(url)
     user, queue = wire.Connection(url) if apart else first, f"finding-{uuid.uuid4().hex[:12]}"
@@ -44,14 +45,17 @@ def outcome(url: str, apart: bool, sent: bytes, again: bool = False) -> str:
     user.open(2)
     first.declare(1, queue, "classic")
     first.fill(1, queue, ["1"])
-    if again:
+    if name.endswith("again"):
         first.send(wire.close(1))
         first.wait(wire.CHANNEL_CLOSE_OK)
         first.open(1)
+    if name.endswith("declaration"):
+        first.declare(2, f"{queue}-other", "classic")
     user.send(sent)
     found = user.read(2)
     first.open(3)
     first.delete(3, queue)
+    first.delete(3, f"{queue}-other")
     for one in {first, user}:
         one.end()
     if found is None:
@@ -67,7 +71,7 @@ def main() -> None:
         print(connection.broker)
         connection.end()
         for name, (apart, sent) in SENT.items():
-            print(f"  {name}: {outcome(url, apart, sent, name.endswith('again'))}")
+            print(f"  {name}: {outcome(url, name, apart, sent)}")
 
 
 if __name__ == "__main__":
