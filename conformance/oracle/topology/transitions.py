@@ -141,6 +141,7 @@ def _look_for(topology: Topology, actor: Actor, thing: Thing, change: TopologyCh
 
 
 def _remember(topology: Topology, actor: Actor, name: str) -> None:
+    topology.last.pop(actor, None)  # the latest comes last
     topology.last[actor] = name
     _bound(topology.last)
 

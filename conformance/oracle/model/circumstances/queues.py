@@ -69,12 +69,13 @@ def about_queue(model: Model, connection: Connection, event: Event) -> Found:
 
 
 def nameless(model: Model, connection: Connection, event: Event) -> Found:
-    """By the empty name; does another channel of the connection know what that may stand for?"""
+    """By the empty name; does another channel of the connection know what that may stand for, or know better?"""
     channel, last = connection.channels.get(event.channel), model.topology.last
-    if event.queue or channel is None or channel in last:
+    if event.queue or channel is None:
         return
-    if any(one.connection is connection for one in last):
-        yield from on(channel, "last-queue-elsewhere")
+    latest = next((one for one in reversed(last) if one.connection is connection), channel)
+    if latest is not channel:
+        yield from on(channel, "last-queue-since" if channel in last else "last-queue-elsewhere")
 
 
 def queue_bound(model: Model, connection: Connection, event: Event) -> Found:
