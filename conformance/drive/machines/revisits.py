@@ -67,6 +67,7 @@ class Veteran(Stage):
 
     _now: Circumstances
     _reserved = ""
+    """The queue of a channel's past. It is declared before the scene, which may ask for the last that was declared."""
     _again = False
     _worn = 0
     _second: RawConnection | None = None
@@ -82,6 +83,7 @@ class Veteran(Stage):
         self._declared: list[tuple[Mapping[str, Any], str]] = []
         self._before: dict[Channel, int] = {}
         self.connect("older")
+        self._reserved = super().queue(before.arguments(super().queue, circumstances.used))
         if circumstances.forms.asides:
             self._speaker.prepare(super().queue())
         scene()
@@ -172,7 +174,6 @@ class Veteran(Stage):
         """With a past, unless its user may lack the rights for one, or the queue is in another virtual host."""
         if channel.connection.target != self.target:
             return channel
-        self._reserved = self._reserved or super().queue(before.arguments(super().queue, self._now.used))
         before.lived(self, channel, self._reserved, self._now.used)
         if self._now.worn and self._worn < AS_OFTEN:
             self._worn += 1

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 Facts = Iterator[Fact]
 CLASSES = (40, 50)
 """Of what is declared, bound and deleted."""
+TAKING = frozenset({"queue.purge", "basic.get", "basic.consume"})
 
 
 def receive(model: Model, connection: Connection, event: Event) -> Iterable[Fact]:
@@ -174,6 +175,8 @@ def _answered_wrongly(model: Model, channel: ChannelLife, request: Request, even
         yield Overlooked(event, channel, error)
         endings.overlook(channel)
         _doubt_what_it_names(model, channel, error)
+        if request.method in TAKING and request.source is None and not error.names:
+            _doubt_what_may_be_meant(model, channel)
         return
     for wrong in (channel.settlement_error, error):
         if wrong is not None:
@@ -183,6 +186,14 @@ def _answered_wrongly(model: Model, channel: ChannelLife, request: Request, even
 def _doubt_what_it_names(model: Model, channel: ChannelLife, error: ClientError) -> None:
     if error.class_id in CLASSES:
         topology.let_pass(model.topology, channel.connection.vhost, error.names)
+
+
+def _doubt_what_may_be_meant(model: Model, channel: ChannelLife) -> None:
+    """It has taken from no queue that is known: perhaps from one that another channel of the connection declared."""
+    for one, name in model.topology.last.items():
+        queue = model.queues.get(name) if one.connection is channel.connection else None
+        if queue is not None:
+            queue.doubt()
 
 
 def _consuming(channel: ChannelLife, event: Event, request: Request) -> None:
