@@ -44,6 +44,8 @@ class Speaker:
         self.passed_over = 0 if about & NUMBERED else forms.channels
         added = (RICH, forms.rich), (RANKED, forms.ranked and "ranked" not in blind), (PERSISTENT, forms.persistent)
         self._properties = {name: value for some, there in added if there for name, value in some.items()}
+        if not stage.offers("expiration"):
+            self._properties.pop("expiration", None)  # it may mean something else there: a moment, and no time
         if forms.rich:
             self._properties["user_id"] = stage.target.user
         self.transient = forms.transient and not moving and stage.offers(TRANSIENT)

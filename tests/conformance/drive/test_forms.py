@@ -109,6 +109,13 @@ def test_a_message_has_all_properties_and_a_queue_arguments_that_are_never_reach
     assert any(f'"x-expires": {HOURS}' in one.arguments and '"x-max-priority": 5' in one.arguments for one in declared)
 
 
+def test_where_no_message_expires_none_says_when(target: Target) -> None:
+    """Qpid takes the expiration for a moment, which is long past."""
+    events = sent(said(veteran(target, expiration="it is passed over"), Forms(ranked=True)), "basic.publish")
+    assert events
+    assert all("priority" in event.arguments and "expiration" not in event.arguments for event in events)
+
+
 def test_channel_numbers_are_passed_over(target: Target) -> None:
     opened = sent(said(veteran(target), Forms(channels=254)), "channel.open")
     assert {one.channel for one in opened} & {255, 256}

@@ -41,10 +41,11 @@ def explained(fact: Delivered, notes: Notes) -> None:
         )
         seen = f"{copy.id} is delivered, {names} not yet"
         witness = copy.published, copy.entered, *(one.published for one in waiting), *(one.entered for one in waiting)
+        unless = (PLACE, *dict.fromkeys(rule for one in (copy, *waiting) for rule in fate.settling(one.settlement)))
         if waiting:
-            notes.suspect(waiting[0], "RQ-005", fact.event, allowed, seen, *witness, certain=certain, unless=(PLACE,))
+            notes.suspect(waiting[0], "RQ-005", fact.event, allowed, seen, *witness, certain=certain, unless=unless)
         else:
-            notes.find("RQ-005", fact.event, allowed, seen, *witness, certain=certain, unless=(PLACE,))
+            notes.find("RQ-005", fact.event, allowed, seen, *witness, certain=certain, unless=unless)
 
 
 def _of_one_owner(waiting: Copy, copy: Copy) -> bool:
