@@ -20,6 +20,7 @@ from typing import Any
 from conformance.catalogue.profiles.loading import (
     AS_DELIVERED,
     CHOICES,
+    CIRCLES,
     BadProfile,
     Choice,
     Profile,
@@ -31,6 +32,7 @@ from conformance.catalogue.rules.fields import near
 __all__ = [
     "AS_DELIVERED",
     "CHOICES",
+    "CIRCLES",
     "EXACT",
     "NAMES",
     "NEAREST",

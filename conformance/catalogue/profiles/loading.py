@@ -13,6 +13,9 @@ ORDERS = ("original", "returns-first", "tail")
 AS_DELIVERED, BY_TEXT = "as-delivered", "by-text"
 SYNCS = ("always", "consumer", "never")
 QUEUE_TYPES = ("classic", "quorum")
+CIRCLES = "circles of dead letters"
+SPARABLE = (CIRCLES,)
+"""What a profile may say that machines keep from doing, because it takes this broker down for all."""
 
 
 class BadProfile(BadData):
@@ -87,6 +90,8 @@ class Profile:
     basis: str = ""
     refused: Mapping[str, str] = field(default_factory=dict)
     """Features that the broker was found not to offer, each with the words of its refusal."""
+    spares: tuple[str, ...] = ()
+    """What machines keep from doing, because it takes this broker down for all. Directed scenes and scripts show it."""
     shunned: Mapping[str, str] = field(default_factory=dict)
     crowd: int | None = None
     """So many connections at once are let in; None: as many as the suite needs."""
@@ -148,6 +153,7 @@ def read(path: Path, library: Path) -> Profile:
         deviations=_beside(path, fields.text("deviations", "")),
         interpolated_from=fields.text("interpolated_from", ""),
         basis=fields.text("basis", ""),
+        spares=fields.choices("spares", SPARABLE),
     )
     fields.done()
     _with_a_basis(profile, fields, library)
@@ -187,7 +193,7 @@ def _flattened(path: Path, library: Path, above: tuple[str, ...]) -> dict[str, o
     return _merged({key: value for key, value in inherited.items() if key not in _OWN}, content)
 
 
-_OWN = ("title", "product", "versions", "deviations", "interpolated_from", "basis")
+_OWN = ("title", "product", "versions", "deviations", "interpolated_from", "basis", "spares")
 """What a profile says of itself alone, and hands down to nobody."""
 
 

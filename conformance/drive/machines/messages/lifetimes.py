@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from conformance.catalogue import deviations
+from conformance.catalogue.profiles import CIRCLES
 from conformance.drive.channel import Channel
 from conformance.drive.machines.messages.lots import (
     COMMITS,
@@ -92,7 +93,7 @@ class Lifetimes(World):
         stage = self.stage
         self._lined = [stage.payloads.long(stage.recorder.private_name()) for _ in lot.terms]
         for name, terms in reversed([*zip(self._lined, lot.terms, strict=True)]):
-            self._arguments[name] = self._offered(dict(terms))
+            self._arguments[name] = self._straight(name, self._offered(dict(terms)))
             stage.queue(self._arguments[name], name=name)
         if any(self._arguments[name].get(DEAD) for name in self._lined):
             self._graveyard()
@@ -115,6 +116,15 @@ class Lifetimes(World):
         elif heir is not None:
             found[KEY] = self._lined[heir]
         return {name: value for name, value in found.items() if stage.offers(name)}
+
+    def _straight(self, name: str, terms: dict[str, Any]) -> dict[str, Any]:
+        """Without an heir from which dead letters would come back to this queue, if the broker does not bear that."""
+        heir, met = terms.get(KEY), {name}
+        while heir in self._lined and heir not in met:
+            met.add(heir)
+            heir = self._arguments.get(heir, {}).get(KEY)
+        circles = heir == name and CIRCLES in self.stage.profile.spares
+        return {one: value for one, value in terms.items() if one not in (DEAD, KEY)} if circles else terms
 
     def _avoided(self) -> Iterator[str]:
         circumstances = self._circumstances()

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import Phase, find, settings
 
 from conformance.catalogue import profiles
+from conformance.catalogue.profiles import CIRCLES
 from conformance.drive.around import Around
 from conformance.drive.drivers.admin import Admin
 from conformance.drive.drivers.raw import Target
@@ -247,3 +248,21 @@ def test_what_a_version_does_not_survive_is_left_out(profile: str, there: bool) 
         declared = [event.arguments for event in stage.events if event.method == "queue.declare"]
         stage.cut()
     assert any("x-single-active-consumer" in arguments for arguments in declared) is there
+
+
+@pytest.mark.parametrize(("heirs", "kept"), [((1, 2, 0), 2), ((1, 1, None), 1), ((1, 2, None), 2)])
+@pytest.mark.parametrize("spares", [(), (CIRCLES,)], ids=["any broker", "one that falls"])
+def test_dead_letters_that_would_go_round_are_spared(
+    spares: tuple[str, ...], heirs: tuple[int | None, ...], kept: int
+) -> None:
+    """LavinMQ answers nobody any more when one message goes round for two reasons."""
+    to = (("x-dead-letter-exchange", ""), ("x-message-ttl", 60_000))
+    terms = tuple((*to, ("x-dead-letter-routing-key", heir)) if heir is not None else () for heir in heirs)
+    profile = replace(profiles.load("documented"), spares=spares)
+    with ReferenceBroker() as broker:
+        stage = Stage(Target.parse(broker.url), profile, Recorder("run", "reference"), "machine")
+        Lifetimes(stage, Shape(lot=Lot(frozenset({DEAD}), terms)))
+        declared = [event.arguments for event in stage.events if event.method == "queue.declare"]
+        stage.cut()
+    asked = sum(heir is not None for heir in heirs)
+    assert sum("x-dead-letter-routing-key" in arguments for arguments in declared) == (kept if spares else asked)
