@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic, TypeVar
 
+from conformance.catalogue import deviations
 from conformance.catalogue.profiles import Profile
 from conformance.drive.around import Around
 from conformance.drive.drivers.errors import ConnectionLost
@@ -128,7 +129,9 @@ class Machines(Generic[A]):
 
 
 def revisited(part: int, profile: Profile, queue_type: str, depth: str, around: Around) -> Iterator[Play]:
-    """The scenes of this part, so many times each: those that wait for time to pass only where none is lost by that."""
+    """The scenes of this part, so many times each: those that wait for time to pass only where none is lost by that,
+    and none of a rule that the broker is known to break. Its scene shows that; in other forms it shows what follows."""
+    broken = _known_to_break(profile, queue_type)
     scenes = [
         play
         for play in plays()
@@ -136,6 +139,14 @@ def revisited(part: int, profile: Profile, queue_type: str, depth: str, around: 
         and play.queue_type == queue_type
         and play.suits(profile, depth)
         and (around.advance is not None or not play.timed)
+        and broken.isdisjoint(play.check.rules)
     ]
     for number in range(REVISITS[depth]):
         yield from (replace(play, again=number) for play in scenes[part::PARTS])
+
+
+def _known_to_break(profile: Profile, queue_type: str) -> set[str]:
+    """The rules that its deviations name, and that it breaks each time."""
+    listed = deviations.load(profile.deviations) if profile.deviations else ()
+    types = ((one, one.queue_types or (queue_type,)) for one in listed if not one.intermittent)
+    return {one.rule for one, of_types in types if queue_type in of_types}

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from conformance.catalogue import profiles
+from conformance.drive.around import Around
 from conformance.drive.drivers.errors import ConnectionLost, Unreachable
 from conformance.drive.drivers.raw import RawConnection
 from conformance.drive.drivers.target import Target
@@ -19,7 +20,7 @@ from conformance.drive.run import runner
 from conformance.drive.run.audience import Listener
 from conformance.drive.run.bench import Bench
 from conformance.drive.run.plays import Play, cases, plays
-from conformance.drive.run.runner import Machines, attempted, run
+from conformance.drive.run.runner import Machines, attempted, revisited, run
 from conformance.drive.run.size import PARTS
 from conformance.drive.stage import SceneOver, Stage
 from conformance.history.recorder import Recorder
@@ -174,3 +175,12 @@ def test_a_bench_names_each_history_anew_unless_it_has_a_recorder(bench: Bench) 
         "scene",
         "scene#2",
     ]
+
+
+def test_scenes_of_what_a_broker_is_known_to_break_are_not_played_once_more() -> None:
+    """QUEUE-015 on LavinMQ: in other forms its scene shows what follows from the fault, and no end of it."""
+    for name, there in (("documented", True), ("lavinmq-2.9", False)):
+        profile = profiles.load(name)
+        again = [play for part in range(PARTS) for play in revisited(part, profile, "classic", "ci", Around())]
+        assert any("QUEUE-015" in play.check.rules for play in again) is there
+        assert any("QUEUE-001" in play.check.rules for play in again)
