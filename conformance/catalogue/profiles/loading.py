@@ -91,11 +91,11 @@ class Profile:
     refused: Mapping[str, str] = field(default_factory=dict)
     """Features that the broker was found not to offer, each with the words of its refusal."""
     spares: tuple[str, ...] = ()
-    """What machines keep from doing, because it takes this broker down for all. Directed scenes and scripts show it."""
+    """What machines keep from doing, because it takes this broker down for all. A script shows it."""
     shunned: Mapping[str, str] = field(default_factory=dict)
+    """Features of which a trial came to no lawful end, each with what came instead."""
     crowd: int | None = None
     """So many connections at once are let in; None: as many as the suite needs."""
-    """Features of which a trial came to no lawful end, each with what came instead."""
 
     @property
     def typed(self) -> bool:

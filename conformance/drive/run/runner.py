@@ -148,5 +148,4 @@ def revisited(part: int, profile: Profile, queue_type: str, depth: str, around: 
 def _known_to_break(profile: Profile, queue_type: str) -> set[str]:
     """The rules that its deviations name, and that it breaks each time."""
     listed = deviations.load(profile.deviations) if profile.deviations else ()
-    types = ((one, one.queue_types or (queue_type,)) for one in listed if not one.intermittent)
-    return {one.rule for one, of_types in types if queue_type in of_types}
+    return {one.rule for one in listed if not one.intermittent and queue_type in one.queue_types}

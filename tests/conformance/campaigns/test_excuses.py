@@ -256,7 +256,6 @@ def test_a_broker_that_errs_elsewhere_is_found_beside_the_deviations(version: st
 
 FIRST_ELSEWHERE = {
     "seldom.last-alone-is-nacked",
-    "settle.multiple-of-256",
     "together.recover-beside",
     "holdings.ack-under-the-channel-s-limit",
     "holdings.no-limit-wears-off",

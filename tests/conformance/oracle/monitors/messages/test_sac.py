@@ -126,3 +126,10 @@ def test_a_queue_that_is_not_woken_by_what_comes_back_serves_nobody(play: Play, 
     """SAC-001, SAC-002: whichever message is missed first."""
     history, found = BACK[how]
     assert [(one.rule, one.unless) for one in play(history).judge.judgement.findings if one.certain] == found
+
+
+def test_a_queue_that_serves_nobody_any_more_is_accused_of_nothing_else(play: Play) -> None:
+    """SAC-002: what it had is missing, too, be it held by who was cancelled (AUTO), or published since (RQ-011)."""
+    history = ONE + FIRST + CANCELLED + SECOND + "@close 1 \n - deadline drain q"
+    assert play(history).broken == ["SAC-002"]
+    assert "SAC-002" not in play(history.replace("x-single-active-consumer=true", "")).broken
