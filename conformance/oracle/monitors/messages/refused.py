@@ -199,6 +199,8 @@ def came(fact: Passed, notes: Notes) -> None:
         return
     found = source_of(fact)
     for name, queue in memory.queues.items():
+        if found is None:
+            queue.refused.pop(message, None)  # it has come from somewhere: it is not missing
         if message not in queue.refused or found is None or found[0] != queue.grave:
             continue
         sent, _ = queue.refused.pop(message)

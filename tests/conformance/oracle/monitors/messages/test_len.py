@@ -173,6 +173,10 @@ LAWFUL = {
     + tried(7, "nack", 3)
     + tried(1, "ack", 10)
     + tried(7, "nack", 11),
+    "it came where it may have been settled before it was read": "@queue o classic \n"
+    + refusing()
+    + "@consume 1 o c1 \n 1 > get g \n 1 > ack 0 multiple \n "
+    + f"1 < get-ok 1 m3 g {death('maxlen')} \n @barrier 1 \n - wait 11 \n 1 > get g no_ack \n 1 < get-empty",
     "a queue that has room for its octets refuses what it likes": refusing().replace(COUNT, "x-max-length-bytes=9")
     + "- wait 11 \n 1 > get g no_ack \n 1 < get-empty",
     "where one of two is served it takes one": LEFT.replace("length=1", f"length=1 {SINGLE}") + got("m3", first=2),
