@@ -82,13 +82,16 @@ class Around:
             stage.note(events.SETTINGS, consumer_timeout=self.general)
 
     def policy(self, stage: Stage, queue: str, timeout: int | None) -> None:
-        """Gives the queue a consumer timeout by policy, or takes it away, and notes it."""
+        """Gives the queue a consumer timeout by policy, or takes it away, and notes it. Raises NotOffered if refused."""
         admin = self.admin
         assert admin is not None
         if timeout is None and queue not in self._policies:
             return
         name = self._policies.setdefault(queue, f"{queue}.policy")
-        admin.policy(name, queue, None if timeout is None else {"consumer-timeout": timeout})
+        try:
+            admin.policy(name, queue, None if timeout is None else {"consumer-timeout": timeout})
+        except AdminRefused as refused:
+            raise NotOffered(f"the policy is refused: {refused}") from None
         until = time.monotonic() + stage.deadline
         while (admin.policy_of(queue) == name) != (timeout is not None) and time.monotonic() < until:
             stage.waiter.pump(0.01)

@@ -81,3 +81,10 @@ def test_a_policy_that_is_refused_stays_in_doubt(stage: Stage) -> None:
     with pytest.raises(NotOffered, match="the policy is refused"):
         stage.around.rule(stage, "p", "(", {"max-length": 2})
     assert [event.args["state"] for event in stage.events if event.kind == "policy"] == ["setting"]
+
+
+def test_a_consumer_timeout_by_policy_that_is_refused_is_not_offered(stage: Stage) -> None:
+    queue = stage.queue()
+    with pytest.raises(NotOffered, match="the policy is refused"):
+        stage.around.policy(stage, queue, -1)
+    assert not [event for event in stage.events if event.kind == "policy"]
