@@ -2,8 +2,8 @@
 
 A delivery that timed out is *stale*: its message is back in the queue, but its tag is not settled yet. Settling it
 moves no message. Its consumer is in the timeout state, and gets nothing until its last stale delivery is settled. If
-several deliveries may have timed out when a notification comes, the oldest one has; the others certainly have a little
-later (`SLACK`). Nothing is claimed about what the client settles in between.
+several deliveries of a queue may have timed out when a notification comes, the oldest one has; the others certainly
+have a little later (`SLACK`). Nothing is claimed about what the client settles in between.
 """
 
 from __future__ import annotations
@@ -205,13 +205,14 @@ def _names_consume(model: Model, channel: ChannelLife, named: tuple[object, obje
 
 
 def closed(model: Model, channel: ChannelLife, event: Event, expired: list[Delivery]) -> Iterator[Fact]:
-    """channel.close because of a timeout."""
+    """channel.close because of a timeout: of the oldest, where they are of one queue, for each looks for itself."""
     yield TimedOut(event, channel, None, expired)
+    several = len({id(delivery.copy.queue) for delivery in expired}) > 1
     for place, delivery in enumerate(expired):
         assert delivery.timer is not None
-        delivery.timer.announced, delivery.timer.sure = True, not place
+        delivery.timer.announced, delivery.timer.sure = True, not (place or several)
         if dialect(model, delivery.copy.queue) == "queue":
-            _expire(delivery, event, sure=not place)
+            _expire(delivery, event, sure=delivery.timer.sure)
     _spare(model, channel, None)
 
 
