@@ -89,7 +89,8 @@ def not_empty(fact: FoundEmpty, notes: Notes) -> None:
             continue
         if queue.there(copy, fact.channel, fact.since) and not queue.others(copy.entered, fact.receiver):
             doubtful = hindered or (copy.undecided and not copy.seen)
-            if fate.by_purge(copy):
+            if fate.may_be_by_purge(copy):
+                doubtful = doubtful or not fate.by_purge(copy)
                 purging.gone(fact, copy, "get-empty", notes, certain=not doubtful)
                 return
             if LAST in fact.claims:
