@@ -178,7 +178,9 @@ def notified(model: Model, channel: ChannelLife, consumer: Consumer, event: Even
     yield Notified(event, channel, consumer.tag, consumer, None)
     own = consumer.levels.consumer if consumer.levels is not None else None
     yield TimedOut(event, channel, consumer, expired, model.settings.levels(consumer.source, own))
-    consumer.state = TIMED if expired or consumer.state == TIMED else GIVEN_UP
+    if consumer.state != TIMED:
+        consumer.revived_by_return = False
+        consumer.state = TIMED if expired else GIVEN_UP
     channel.timed = True
     for place, delivery in enumerate(expired):
         assert delivery.timer is not None
@@ -250,11 +252,11 @@ def settled(settlement: Settlement) -> None:
             if one.consumer is consumer and one.timer is not None and one.timer.announced
         ]
         consumer.partly = bool(left)
+        consumer.revived_by_return = consumer.revived_by_return or settlement.requeue
         if not left:
             sure = all(one.timer is not None and one.timer.sure for one in stale) and not channel.transactional
             consumer.state = LIVE if sure else GIVEN_UP
             consumer.since = consumer.revived = settlement.seq
-            consumer.revived_by_return = settlement.requeue
 
 
 def moves_nothing(delivery: Delivery, settlement: Settlement) -> bool:

@@ -353,3 +353,12 @@ def test_each_queue_looks_at_its_clocks_for_itself(play) -> None:
     )
     assert play(again.format(second="r"), "rabbitmq-4.3").broken == []
     assert play(again.format(second="q"), "rabbitmq-4.3").broken == ["RQ-012"]
+
+
+def test_one_of_several_that_is_returned_may_be_what_revives_nobody(play) -> None:
+    """TMO-006, TMO-012: the messages are back by time alone, but 4.3 is known not to revive who returns any."""
+    settled = "1 > nack 2 requeue\n1 > ack 1\n"
+    rest = "- deadline replies\n1 > cancel c1\n1 < cancel-ok c1\n@drain q m1 m2"
+    late = TWO_HELD + "- wait 0.6\n1 < cancel c1 no_wait\n- wait 0.6\n"
+    assert play(late + settled + rest).broken == ["TMO-012"]
+    assert play(late + settled.replace("nack 2 requeue", "ack 2") + rest).broken == ["TMO-012", "TMO-006"]
