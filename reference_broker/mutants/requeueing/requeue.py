@@ -107,6 +107,21 @@ def reverse(entries: list[Entry]) -> None:
         entry.position = position
 
 
+def overtake(queue: Queue, message: Message, *, persistent: bool) -> bool:
+    """It goes before the last one that is ready, if that is of the other kind."""
+    fresh = queue.ready.fresh
+    passes = (message.header.delivery_mode == 2) == persistent
+    if not passes or not fresh or (fresh[-1].message.header.delivery_mode == 2) == persistent:
+        return Queue.publish(queue, message)
+    queue.published += 1
+    waiting = fresh.pop()
+    fresh.append(queue.entry(waiting.position, message, queue.expiry(message)))
+    queue.ready.octets += len(message.body)
+    waiting.position = queue.published
+    fresh.append(waiting)
+    return True
+
+
 @replaces(
     "queue.publish",
     "requeue.persistent-overtake",
@@ -114,16 +129,17 @@ def reverse(entries: list[Entry]) -> None:
     "RQ-006",
 )
 def persistent_overtake(self: Queue, message: Message) -> bool:
-    fresh = self.ready.fresh
-    if message.header.delivery_mode == 2 and fresh and fresh[-1].message.header.delivery_mode != 2:
-        self.published += 1
-        waiting = fresh.pop()
-        fresh.append(self.entry(waiting.position, message, self.expiry(message)))
-        self.ready.octets += len(message.body)
-        waiting.position = self.published
-        fresh.append(waiting)
-        return True
-    return Queue.publish(self, message)
+    return overtake(self, message, persistent=True)
+
+
+@replaces(
+    "queue.publish",
+    "requeue.transient-overtake",
+    "transient messages overtake persistent ones that are still ready",
+    "RQ-006",
+)
+def transient_overtake(self: Queue, message: Message) -> bool:
+    return overtake(self, message, persistent=False)
 
 
 @changes("requeue.stuck", "a requeued message is offered to no consumer until a new one arrives", "RQ-007", "ACK-012")
