@@ -22,6 +22,8 @@ def counted(fact: Counted, notes: Notes) -> None:
     if count == expected:
         notes.exercise(REMOVED if removes and count else READY)
         return
+    if method == "queue.delete-ok" and due == expected < count <= expected + fact.queue.held:
+        return  # what is out goes as well: the text does not say whether it counts
     allowed = f"{method} with {max(expected, 0)}, as follows from the answer before (message {fact.by})"
     observed = "it finds none" if method == "basic.get-empty" else f"it says {count}"
     if due == expected and method == "basic.get-empty":
