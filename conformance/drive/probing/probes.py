@@ -57,7 +57,7 @@ ANNOUNCED = frozenset({"x-priority"})
 """Arguments that nobody has to know: only who announces them promises anything."""
 UNHEARD_OF = frozenset({"basic.nack", "confirm.select", "exchange.bind", "direct reply-to"})
 """Methods of RabbitMQ, and its queue that is none. Who knows the text alone cannot read the methods and has no such
-queue, and may drop the connection without a word."""
+queue, and may drop the connection without a word, or wait in silence."""
 REPLIES = "amq.rabbitmq.reply-to"
 
 
@@ -111,7 +111,7 @@ class Inquiry:
         lacks = said is False or (said is None and answer.feature in ANNOUNCED)
         if said is True and answer.state == REFUSED and f" {NOT_IMPLEMENTED} " not in answer.words:
             return Answer(answer.feature, WRONG, f"{answer.words}, although the broker announces {capability}")
-        if said is None and answer.feature in UNHEARD_OF and answer.state == LOST:
+        if said is None and answer.feature in UNHEARD_OF and answer.state in (LOST, SILENT):
             return Answer(answer.feature, REFUSED, f"{answer.words}, and it announces no {capability}")
         if not lacks or (answer.state == OFFERED and answer.feature not in UNSHOWN):
             return answer

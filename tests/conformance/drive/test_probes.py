@@ -70,6 +70,14 @@ def test_who_drops_the_connection_may_never_have_heard_of_the_method(
     assert found["exchange.bind"].state == state
 
 
+@pytest.mark.parametrize(("announced", "state"), [(None, REFUSED), (True, SILENT)])
+def test_who_is_silent_may_never_have_heard_of_the_method(
+    monkeypatch: pytest.MonkeyPatch, announced: bool | None, state: str
+) -> None:
+    """As OtterMQ does, which answers no mistake at all."""
+    assert asked(monkeypatch, {"exchange_exchange_bindings": announced})["exchange.bind"].state == state
+
+
 @pytest.mark.parametrize(("announced", "state"), [(None, REFUSED), (True, LOST)])
 def test_who_drops_who_asks_for_replies_may_know_no_such_queue(
     monkeypatch: pytest.MonkeyPatch, announced: bool | None, state: str
