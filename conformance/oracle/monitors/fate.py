@@ -223,14 +223,14 @@ def _end_explains(copy: Copy, rule: str) -> bool:
 
 
 def kept_by_end(held: Delivery) -> bool:
-    """Has the end of its channel returned nothing that came as it did: by basic.get, or to a consumer? There are brokers
-    that know only one of them to be held by a channel."""
+    """Has the end of its channel returned nothing that came as it did: by basic.get, or to a consumer? Brokers may know
+    that a channel holds the one, and not the other."""
     channel = held.channel
     return not (channel.gets_back if held.consumer is None else channel.came_back - channel.gets_back)
 
 
 def lost_by_end(copy: Copy) -> bool:
-    """Has the end of its channel returned nothing like it, and was this message out of reach of all that was settled before?"""
+    """Has the end of its channel returned nothing like it, and was it out of reach of all that was settled before?"""
     held, rule = copy.holder, of_absent(copy)
     if held is None or copy.entry != RELEASED or not kept_by_end(held):
         return False

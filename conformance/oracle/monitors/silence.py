@@ -352,8 +352,8 @@ def lost(fact: Missing, notes: Notes) -> None:
 
 
 def _also(copy: Copy) -> tuple[str, ...]:
-    """Rules about other things that would explain the loss: of an end that has returned nothing like it, of the size of a
-    publish, of losses where nobody was killed, and of the settlement that should have made a dead letter of it."""
+    """Rules about other things that would explain the loss: of an end that has returned nothing like it, of the size of
+    a publish, of losses where nobody was killed, and of the settlement that should have made a dead letter of it."""
     held = copy.holder
     if copy.entry == DEAD:
         return tuple(rule for rule in fate.settling(copy.settlement) if rule != fate.of_absent(copy))
