@@ -82,7 +82,7 @@ class Around:
             stage.note(events.SETTINGS, consumer_timeout=self.general)
 
     def policy(self, stage: Stage, queue: str, timeout: int | None) -> None:
-        """Gives the queue a consumer timeout by policy, or takes it away, and notes it. NotOffered where refused."""
+        """Gives the queue a consumer timeout by policy, or takes it away, and notes it. Raises NotOffered."""
         admin = self.admin
         assert admin is not None
         if timeout is None and queue not in self._policies:
