@@ -3,7 +3,9 @@
 The shortest exchange of each broken rule is played by wrong brokers that are known, the mutants of the reference broker
 that catch these rules, or rules that are in doubt here. A mutant that answers as the broker did *explains* that rule.
 Those that explain most are then asked for the rest as well: does this rule break in the same words where they are
-played the scene in which it broke? The mutant that explains most makes a group; then the next one for what is left.
+played the scene in which it broke? What no exchange explains may be explained by a mutant that names the rule, if it
+breaks in that scene with the same messages, tags and queues. The mutant that explains most makes a group; then the next
+one for what is left.
 What no mutant explains is a group of its own, with the rules that break in the same words, if these words say more
 than that something was not refused, or that a message is not there.
 
@@ -50,6 +52,11 @@ ABSENT = re.compile(r"get-empty\b|the queue (is empty|was drained)")
 """So every loss shows, whatever has caused it."""
 DEADLINE = 0.5
 """Seconds that they get there for what they owe."""
+NAME = re.compile(r"amqpconf(?:\.\w+)*\.(\d+)\b-*")
+"""A name that a run has made, with its number."""
+
+Words = Callable[[str, str], str]
+"""Of what should have been and what was, as much as has to be the same."""
 
 Exhibits = Mapping[str, Case]
 Explained = Mapping[str, frozenset[str]]
@@ -69,7 +76,7 @@ def faults(results: Results) -> tuple[Fault, ...]:
     exhibits = {rule.id: case for rule in broken.values() if (case := _shortest(rule)) is not None}
     doubtful = {rule.id for rule in results.rules if rule.verdict == Verdict.INCONCLUSIVE}
     explained = _explained(exhibits, broken.keys() | doubtful, results.profile, time.monotonic() + seconds)
-    explained = _with_scenes(explained, broken, results.profile, time.monotonic() + seconds)
+    explained = _with_scenes(explained, broken, results, time.monotonic() + seconds)
     return tuple(_grouped(broken, exhibits, doubtful, explained))
 
 
@@ -134,16 +141,19 @@ def _dialect(profile: str) -> str:
 # -- who breaks it as well, in the scene in which it broke
 
 
-def _with_scenes(explained: Explained, broken: Mapping[str, RuleResult], profile: str, until: float) -> Explained:
+def _with_scenes(explained: Explained, broken: Mapping[str, RuleResult], results: Results, until: float) -> Explained:
     """The same, and what the foremost of them break in scenes. For what nobody explains, who names it is asked."""
     foremost = sorted(explained, key=lambda name: (-len(explained[name]), name))[:FOREMOST]
     known = set[str]().union(*explained.values())
+    scenes = {rule: play for rule, result in broken.items() if (play := _scene(result)) is not None}
+    words: dict[tuple[str, str], Words] = {
+        (name, rule): exactly for rule in scenes.keys() - known for name in _naming(rule)
+    }
+    words |= {(name, rule): _gist for rule in scenes for name in foremost}
     asked = {
-        (name, rule.id): partial(_holds, partial(_breaks, name, rule.id, play, _words(rule), profile), until)
-        for rule in broken.values()
-        if (play := _scene(rule)) is not None
-        for name in (*foremost, *([] if rule.id in known else _naming(rule.id)))
-        if rule.id not in explained.get(name, ())
+        (name, rule): partial(_holds, partial(_breaks, name, broken[rule], scenes[rule], results, same), until)
+        for (name, rule), same in sorted(words.items(), key=lambda one: one[0])
+        if rule not in explained.get(name, ())
     }
     more = _answers(asked, until)
     merged = {name: set(rules) for name, rules in explained.items()}
@@ -170,17 +180,34 @@ def _called(name: str, *more: str) -> tuple[str, ...]:
     return check, *sorted("-".join([*arguments.removesuffix("]").split("]["), *more]).strip("-").split("-"))
 
 
-def _breaks(mutant: str, rule: str, play: Play, words: Set[str], profile: str) -> bool:
+def _breaks(mutant: str, rule: RuleResult, play: Play, results: Results, words: Words) -> bool:
+    """Does it break in that scene, and in the same words? With the same seed, for scenes draw."""
+    wanted = {words(case.allowed, case.observed) for case in rule.cases if case.certain} - {""}
     found: list[bool] = []
-    with embedded(_dialect(profile), 0, "smoke", [mutant], DEADLINE) as bench:
+    with embedded(_dialect(results.profile), results.seed, results.depth, [mutant], DEADLINE) as bench:
         observe(
             play,
             bench,
             lambda judgement, _: found.extend(
-                one.rule == rule and gist(one.observed) in words for one in bench.damning(judgement, play.queue_type)
+                one.rule == rule.id and words(one.allowed, one.observed) in wanted
+                for one in bench.damning(judgement, play.queue_type)
             ),
         )
     return any(found)
+
+
+def _gist(_: str, observed: str) -> str:
+    return gist(observed)
+
+
+def exactly(allowed: str, observed: str) -> str:
+    """What should have been and what was, with each name of a run as its distance from the first one. Nothing, where a
+    message is not there: that has too many causes."""
+    if ABSENT.match(observed):
+        return ""
+    told = f"{allowed} | {observed}"
+    first = min((int(number) for number in NAME.findall(told)), default=0)
+    return NAME.sub(lambda name: f"name {int(name[1]) - first}", told)
 
 
 # -- groups
@@ -240,10 +267,6 @@ def _rank(name: str, rules: frozenset[str], exhibits: Exhibits, doubtful: Set[st
 
 def _case_of(rule: RuleResult, exhibits: Exhibits) -> Case:
     return exhibits.get(rule.id) or min(rule.cases, key=lambda case: (not case.certain, case.id))
-
-
-def _words(rule: RuleResult) -> set[str]:
-    return {gist(case.observed) for case in rule.cases if case.certain}
 
 
 def _telling(rule: RuleResult) -> set[str]:

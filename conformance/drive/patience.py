@@ -41,6 +41,10 @@ class Patience:
         sure = max(SHORT, TWICE * anything) if seen < SURER else max(LEAST, anything)
         return min(deadline, max(sure, SLACK * slowest))
 
+    def silence(self, deadline: float) -> float:
+        """Seconds after which nothing more comes, where it is not known what is owed: much more than anything took."""
+        return max(SHORT, min(deadline, SLACK * max(self._longest.values(), default=deadline)))
+
     def came(self, kinds: Iterable[str], seconds: float) -> None:
         """These were owed, and one of them came after so long a wait."""
         for kind in kinds:

@@ -36,6 +36,8 @@ from conformance.session.session import OpenedBroker, again
 
 Kind = tuple[str, bool, str, int | None, tuple[str, ...]]
 LONGEST = 250
+LONG = 3.0
+"""Seconds of silence that a reproducer is given at most."""
 SPENT = "the run had no time left to shorten this exchange. Run this rule alone:"
 LOST, TIME, HARNESS = "lost", "time", "harness"
 
@@ -160,7 +162,7 @@ class Attempt:
                 finding,
                 opened.profile,
                 opened.guard.at(opened.target),
-                max(1.0, min(opened.deadline, 3.0)),
+                opened.guard.patience.silence(min(opened.deadline, LONG)),
                 seconds,
             )
         opened.told[kind] = bool(told.story)

@@ -21,12 +21,12 @@ from conformance.oracle.model.owed import (
     HARD_CLOSE,
     IN_TURN,
     NOTICE,
+    forsaken,
     owed_by,
 )
 
 if TYPE_CHECKING:
     from conformance.oracle.model.model import Model
-    from conformance.oracle.model.queues.queue import Queue
 
 
 def passed(model: Model, event: Event) -> Iterable[Fact]:
@@ -38,15 +38,9 @@ def _of_a_drain(model: Model, event: Event) -> Iterator[Fact]:
     queue = model.queues.get(str(event.queue or event.args.get("queue") or ""))
     if queue is not None and all(receiver.lost for receiver in queue.receivers):
         copies = list(queue.absent())
-        yield (Forsaken if _forsaken(queue) else Missing)(event, queue, copies)
+        yield (Forsaken if forsaken(queue) else Missing)(event, queue, copies)
         for copy in copies:
             queue.unsettle(copy, indeterminate=False)
-
-
-def _forsaken(queue: Queue) -> bool:
-    """Does it serve one consumer at a time, and has nobody been served since a client cancelled that?"""
-    served = queue.latest.consumer if queue.single_active and queue.latest is not None else None
-    return served is not None and served.asked > 0
 
 
 def _of_an_end(model: Model, event: Event) -> Iterator[Fact]:

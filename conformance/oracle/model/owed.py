@@ -176,3 +176,9 @@ def _kept(copy: Copy) -> bool:
     return (
         copy.entry == RELEASED and holder is not None and (holder.channel.discarding or holder.channel.state == FAILING)
     )
+
+
+def forsaken(queue: Queue) -> bool:
+    """Does it serve one consumer at a time, and has nobody been served since a client cancelled that?"""
+    served = queue.latest.consumer if queue.single_active and queue.latest is not None else None
+    return served is not None and served.asked > 0

@@ -138,6 +138,7 @@ def _reply(model: Model, channel: ChannelLife, event: Event) -> Facts:
         cancelling.answered(channel, event, request)
     elif method == "queue.purge" and request.source is not None:
         request.source.purging -= 1
+        request.source.cleared = event.seq if request.source.purged == request.seq else 0
         request.source.emptied = event.seq if request.source.emptied == request.seq else 0
     elif method == "confirm.select":
         next(one for one in channel.selects if one.seq == request.seq).answered = event.seq

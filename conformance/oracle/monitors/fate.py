@@ -106,6 +106,12 @@ def by_purge(copy: Copy) -> bool:
     return held is not None and held.seq < purged < copy.entered
 
 
+def may_be_by_purge(copy: Copy) -> bool:
+    """The same, where its delivery and the purge may have crossed."""
+    held, queue = copy.holder, copy.queue
+    return held is not None and 0 < queue.purged < copy.entered and not 0 < queue.cleared < held.seq
+
+
 def by_rollback(copy: Copy) -> tuple[str, ...]:
     """Those that explain as well why a message comes while it is out: its channel may have rolled back."""
     return ("TX-002", "TX-016") if copy.holder is not None and copy.holder.channel.transactional else ()

@@ -331,7 +331,7 @@ def lost(fact: Missing, notes: Notes) -> None:
     """Messages that nobody settled, and that are nowhere. Of those that may not have matched, ROUTE speaks, and of
     those that a purge may have taken, QUEUE."""
     by_rule: dict[tuple[str, bool, tuple[str, ...]], list[Copy]] = {}
-    own = [copy for copy in fact.copies if not (route.of_match(copy, notes) or fate.by_purge(copy))]
+    own = [copy for copy in fact.copies if not (route.of_match(copy, notes) or fate.may_be_by_purge(copy))]
     for copy, rule, certain in fate.of_missing(own):
         also = (*_also(copy), *route.of_empty_words(copy, notes))
         by_rule.setdefault((rule, certain, also), []).append(copy)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conformance.campaigns import likeness
-from conformance.campaigns.likeness import faults
+from conformance.campaigns.likeness import exactly, faults
 from conformance.evidence.words import fault
 from conformance.outcome.ledger import Witness
 from conformance.outcome.results import Fault, Results, from_json, to_json
@@ -159,3 +159,24 @@ def test_the_document_carries_faults_and_the_page_says_them() -> None:
     words = fault({"rule": again.faults[0].rule, "rules": again.faults[0].rules, "like": again.faults[0].like})
     assert words == f"It behaves as if {MUTANTS[CROSSES].says}. This also breaks MODE-001."
     assert f"As if {MUTANTS[CROSSES].says}" in render(json.loads(to_json(found)))
+
+
+def test_in_a_scene_the_same_messages_tags_and_queues_must_be_wrong() -> None:
+    """Of who overtakes whom, both ways break in the same words; names differ from run to run."""
+    first = exactly("m1 first: it was in the queue before m2", "m2 is delivered, m1 not yet")
+    assert first != exactly("m2 first: it was in the queue before m3", "m3 is delivered, m2 not yet")
+    there = exactly("m1 in amqpconf.7d79f62c.gw0.411", "basic.get-ok of it from amqpconf.7d79f62c.gw0.413")
+    assert there == exactly("m1 in amqpconf.campaign.main.7--", "basic.get-ok of it from amqpconf.campaign.main.9--")
+    assert there != exactly("m1 in amqpconf.campaign.main.7", "basic.get-ok of it from amqpconf.campaign.main.8")
+    assert not exactly("get-ok: m1 is in the queue", "get-empty")
+
+
+@pytest.mark.parametrize(("late", "like"), [("m2", ("requeue.persistent-overtake",)), ("m1", ())])
+def test_who_overtakes_whom_is_not_mistaken(late: str, like: tuple[str, ...]) -> None:
+    """Every other message is persistent. A broker that lets the transient ones pass is not like one that does not."""
+    early = f"m{int(late[1:]) + 1}"
+    overtaken = finding("RQ-006", f"{early} is delivered, {late} not yet")
+    overtaken = replace(overtaken, allowed=f"{late} first: it was in the queue before {early}")
+    witnesses = (Witness(overtaken),)
+    scene = entry("confirms_in_any_order[classic]", rules=("CNF-019",), profile="documented", witnesses=witnesses)
+    assert groups(build(ledger(scene), FRAME))["RQ-006"].mutants == like

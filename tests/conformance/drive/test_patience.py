@@ -61,3 +61,14 @@ def test_a_short_deadline_stays_short() -> None:
 def test_names_and_numbers_make_no_other_kind() -> None:
     assert kind_of("a delivery to c17") == kind_of("a delivery to c2")
     assert kind_of("the answer to basic.qos") != kind_of("the answer to basic.get")
+
+
+def test_a_silence_is_much_longer_than_anything_took() -> None:
+    patience = Patience()
+    assert patience.silence(3.0) == 3.0, "nothing is known yet"
+    patience.came([CONFIRM], 0.02)
+    assert patience.silence(3.0) == SHORT
+    patience.came([ANSWER], 0.2)
+    assert patience.silence(3.0) == SLACK * 0.2
+    patience.came([CONFIRM], 1.0)
+    assert patience.silence(3.0) == 3.0

@@ -99,7 +99,7 @@ class Consumer:
     revived: int = 0
     """When the client settled the last delivery that had timed out."""
     revived_by_return: bool = False
-    """That was a return to the queue."""
+    """It returned some of these to the queue."""
     partly: bool = False
     """It has settled some of them."""
     revoked: int = 0

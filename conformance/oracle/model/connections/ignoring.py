@@ -81,7 +81,7 @@ def _may_delete(queue: Queue, channel: ChannelLife, event: Event) -> None:
 
 def _may_purge(queue: Queue, channel: ChannelLife, event: Event) -> None:
     queue.doubt()
-    queue.purged = event.seq
+    queue.purged, queue.cleared = event.seq, 0
 
 
 def _may_take(queue: Queue, channel: ChannelLife, event: Event) -> None:

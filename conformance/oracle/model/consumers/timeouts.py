@@ -2,8 +2,8 @@
 
 A delivery that timed out is *stale*: its message is back in the queue, but its tag is not settled yet. Settling it
 moves no message. Its consumer is in the timeout state, and gets nothing until its last stale delivery is settled. If
-several deliveries may have timed out when a notification comes, the oldest one has; the others certainly have a little
-later (`SLACK`). Nothing is claimed about what the client settles in between.
+several deliveries of a queue may have timed out when a notification comes, the oldest one has; the others certainly
+have a little later (`SLACK`). Nothing is claimed about what the client settles in between.
 """
 
 from __future__ import annotations
@@ -178,7 +178,9 @@ def notified(model: Model, channel: ChannelLife, consumer: Consumer, event: Even
     yield Notified(event, channel, consumer.tag, consumer, None)
     own = consumer.levels.consumer if consumer.levels is not None else None
     yield TimedOut(event, channel, consumer, expired, model.settings.levels(consumer.source, own))
-    consumer.state = TIMED if expired or consumer.state == TIMED else GIVEN_UP
+    if consumer.state != TIMED:
+        consumer.revived_by_return = False
+        consumer.state = TIMED if expired else GIVEN_UP
     channel.timed = True
     for place, delivery in enumerate(expired):
         assert delivery.timer is not None
@@ -205,13 +207,14 @@ def _names_consume(model: Model, channel: ChannelLife, named: tuple[object, obje
 
 
 def closed(model: Model, channel: ChannelLife, event: Event, expired: list[Delivery]) -> Iterator[Fact]:
-    """channel.close because of a timeout."""
+    """channel.close because of a timeout: of the oldest, where they are of one queue, for each looks for itself."""
     yield TimedOut(event, channel, None, expired)
+    several = len({id(delivery.copy.queue) for delivery in expired}) > 1
     for place, delivery in enumerate(expired):
         assert delivery.timer is not None
-        delivery.timer.announced, delivery.timer.sure = True, not place
+        delivery.timer.announced, delivery.timer.sure = True, not (place or several)
         if dialect(model, delivery.copy.queue) == "queue":
-            _expire(delivery, event, sure=not place)
+            _expire(delivery, event, sure=delivery.timer.sure)
     _spare(model, channel, None)
 
 
@@ -249,11 +252,11 @@ def settled(settlement: Settlement) -> None:
             if one.consumer is consumer and one.timer is not None and one.timer.announced
         ]
         consumer.partly = bool(left)
+        consumer.revived_by_return = consumer.revived_by_return or settlement.requeue
         if not left:
             sure = all(one.timer is not None and one.timer.sure for one in stale) and not channel.transactional
             consumer.state = LIVE if sure else GIVEN_UP
             consumer.since = consumer.revived = settlement.seq
-            consumer.revived_by_return = settlement.requeue
 
 
 def moves_nothing(delivery: Delivery, settlement: Settlement) -> bool:

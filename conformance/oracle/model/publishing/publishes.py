@@ -45,7 +45,7 @@ def publish(model: Model, channel: ChannelLife, event: Event) -> None:
             channel.connection, ClientError(event.seq, "ERR-009", 540, 60, 40, "an immediate publish", True)
         )
     way = _route(model, channel, event)
-    wrong = _wrong(event, way)
+    wrong = _wrong(model, event, way)
     if wrong:
         number = channel.published + 1 if channel.confirm else 0
         requests.fail_channel(channel, event, "CNF-019", *wrong, number=number, also=_refusals(model, channel))
@@ -119,11 +119,12 @@ def enter(channel: ChannelLife, publication: Publication, seq: int) -> None:
         channel.await_proof(copy, seq)
 
 
-def _wrong(event: Event, way: routing.Route) -> tuple[int, str] | None:
+def _wrong(model: Model, event: Event, way: routing.Route) -> tuple[int, str] | None:
     """Why the broker must close the channel over this publish."""
     if way == topology.MISSING:
         return NOT_FOUND, "a publish to an exchange that does not exist"
-    expiration = EXPIRATION.search(event.arguments) if '"expiration"' in event.arguments else None
+    told = '"expiration"' in event.arguments and "expiration" not in model.profile.refused
+    expiration = EXPIRATION.search(event.arguments) if told else None
     if expiration is not None and not re.fullmatch(r"\+?\d+", expiration[1]):
         return PRECONDITION_FAILED, f"a publish with the expiration {expiration[1]!r}"
     return None

@@ -69,7 +69,7 @@ def purge(model: Model, channel: ChannelLife, event: Event) -> None:
     long = queue is not None and len(queue.fresh) >= LONG
     if queue is not None:
         queue.doubt()
-        queue.purged = event.seq
+        queue.purged, queue.cleared = event.seq, 0
         queue.emptied = 0 if queue.receivers or queue.purging else event.seq
         queue.purging += "no_wait" not in event.flags
     request = requests.request(channel, event)

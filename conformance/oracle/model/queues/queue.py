@@ -69,6 +69,8 @@ class Queue:
     spared: int = 0
     """Its deletion was asked for then, if it was unused or empty."""
     purged: int = 0
+    cleared: int = 0
+    """When the last purge was answered; 0 before that."""
     purging: int = 0
     """Purges under way: what enters meanwhile, from wherever, may fall to them."""
     emptied: int = 0

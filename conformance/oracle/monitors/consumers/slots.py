@@ -24,7 +24,7 @@ SETTLING_SEVERAL = ("ACK-002", "ACK-003", "ACK-006")
 """What a settlement of several takes; a broker that errs here keeps slots that should be free."""
 FREEING_SEVERAL = ("QOS-012", "QOS-013")
 """How many slots that frees."""
-GETS_COUNT = "QOS-015"
+GETS_COUNT, FORMER_COUNT = "QOS-015", "QOS-020"
 """Whoever counts gets may serve nobody, and frees a slot of others when one is settled."""
 
 
@@ -54,7 +54,7 @@ def roots(channel: ChannelLife, consumer: Consumer, rule: str) -> tuple[str, ...
 
 def kept(channel: ChannelLife, consumer: Consumer, rule: str) -> tuple[str, ...]:
     """Rules that explain as well that a consumer with a limit is not served: slots that were given back are lost, or
-    were never given back by a settlement of several."""
+    were never given back by a settlement of several, or are taken by what a cancelled consumer holds."""
     limited = [
         window for window, limit in ((consumer.window, consumer.limit), (channel.shared, channel.shared.count)) if limit
     ]
@@ -64,7 +64,8 @@ def kept(channel: ChannelLife, consumer: Consumer, rule: str) -> tuple[str, ...]
     several = {method for window in limited for method, multiple, _ in window.ways if multiple}
     freeing = () if rule in FREEING_SEVERAL or not several else FREEING_SEVERAL
     settling = (*(SETTLING_SEVERAL if several else ()), *(("ACK-011",) if "basic.nack" in several else ()))
-    others = (*leaks, *settling, *freeing, *roots(channel, consumer, rule))
+    former = (FORMER_COUNT,) if consumer.limit and orphans(channel) else ()
+    others = (*leaks, *settling, *freeing, *former, *roots(channel, consumer, rule))
     return tuple(other for other in others if other not in ("", rule))
 
 

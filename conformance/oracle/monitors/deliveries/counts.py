@@ -24,8 +24,10 @@ def counted(fact: Counted, notes: Notes) -> None:
         return
     if method == "queue.delete-ok" and due == expected < count <= expected + fact.queue.held:
         return  # what is out goes as well: the text does not say whether it counts
-    allowed = f"{method} with {max(expected, 0)}, as follows from the answer before (message {fact.by})"
-    observed = "it finds none" if method == "basic.get-empty" else f"it says {count}"
+    left, before = max(expected, 0), f"the answer before (message {fact.by})"
+    allowed, observed = f"{method} with {left}, as follows from {before}", f"it says {count}"
+    if method == "basic.get-empty":
+        allowed, observed = f"basic.get-ok: by {before}, the queue still has {left}", "it finds none"
     if due == expected and method == "basic.get-empty":
         return  # messages that are not to be had: not the count is wrong
     earlier = due == count

@@ -40,7 +40,8 @@ def returned(fact: Returned, notes: Notes) -> None:
         queues = ", ".join(copy.queue.name for copy in publication.copies)
         allowed = f"no return of {publication}: it is routed to {queues}"
         rule = "TX-014" if publication.exchange and route.was_rolled_back(publication, notes) else "CNF-025"
-        notes.find(rule, event, allowed, "basic.return", publication.seq)
+        unless = tuple(one for one in route.of_ways(publication, notes) if one != rule)
+        notes.find(rule, event, allowed, "basic.return", publication.seq, unless=unless)
     if publication.resolved:
         notes.find(
             "CNF-009",

@@ -113,7 +113,7 @@ def lost(fact: Missing, notes: Notes) -> None:
             continue  # a settlement of a stale delivery took it, before the end could return it
         if copy.aground is not None:
             continue  # it had come back, and went to another channel, which had failed
-        if fate.by_purge(copy):
+        if fate.may_be_by_purge(copy):
             continue  # the purge may have taken it while it was out
         certain = _by_its_end(copy)
         for rule in _of_lost(copy):

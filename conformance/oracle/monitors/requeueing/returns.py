@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.oracle.model.facts import Delivered, FoundEmpty
-from conformance.oracle.model.records import DEAD, RECOVERED, RETURNED, WAITING, Copy
+from conformance.oracle.model.records import DEAD, PUBLISHED, RECOVERED, RETURNED, WAITING, Copy
 from conformance.oracle.monitors import fate
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import judges
 
-PLACE = "RQ-001"
+PLACE, FRESH = "RQ-001", "RQ-006"
 SHOWN = 3
 """This many messages that stand in front are named."""
 DELIVERIES, ACQUIRED = "x-delivery-count", "x-acquired-count"
@@ -41,7 +41,9 @@ def explained(fact: Delivered, notes: Notes) -> None:
         )
         seen = f"{copy.id} is delivered, {names} not yet"
         witness = copy.published, copy.entered, *(one.published for one in waiting), *(one.entered for one in waiting)
-        unless = (PLACE, *dict.fromkeys(rule for one in (copy, *waiting) for rule in fate.settling(one.settlement)))
+        rules = dict.fromkeys(rule for one in (copy, *waiting) for rule in fate.settling(one.settlement))
+        fresh = all(one.entry == PUBLISHED for one in (copy, *waiting))
+        unless = (PLACE, *((FRESH,) if fresh else ()), *rules)
         if waiting:
             notes.suspect(waiting[0], "RQ-005", fact.event, allowed, seen, *witness, certain=certain, unless=unless)
         else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from itertools import islice
 
 from conformance.history.events import METHOD, Event
+from conformance.oracle.model import owed
 from conformance.oracle.model.connections.channels import ChannelLife
 from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.consumers import windows
@@ -21,7 +22,7 @@ from conformance.oracle.monitors.table import judges
 from conformance.oracle.monitors.topology import purging, route
 
 RECOVERS = {(60, 100): "basic.recover-async", (60, 110): "basic.recover"}
-INTERNAL_ERROR, LAST = 541, "QUEUE-015"
+INTERNAL_ERROR, LAST, NEXT = 541, "QUEUE-015", "SAC-002"
 
 GOT, CONSUMED, SPENT = "a get's delivery comes again", "a consumer's delivery comes again", "the old tag is spent"
 OF_RECOVER = GOT, CONSUMED, SPENT, *RECOVERS.values()
@@ -89,7 +90,8 @@ def not_empty(fact: FoundEmpty, notes: Notes) -> None:
             continue
         if queue.there(copy, fact.channel, fact.since) and not queue.others(copy.entered, fact.receiver):
             doubtful = hindered or (copy.undecided and not copy.seen)
-            if fate.by_purge(copy):
+            if fate.may_be_by_purge(copy):
+                doubtful = doubtful or not fate.by_purge(copy)
                 purging.gone(fact, copy, "get-empty", notes, certain=not doubtful)
                 return
             if LAST in fact.claims:
@@ -99,6 +101,7 @@ def not_empty(fact: FoundEmpty, notes: Notes) -> None:
                 return
             rule = route.of_match(copy, notes)
             otherwise = () if rule else route.of_empty_words(copy, notes)
+            unserved = (NEXT,) if owed.forsaken(queue) else ()
             notes.find(
                 rule or fate.of_absent(copy),
                 fact.event,
@@ -108,7 +111,7 @@ def not_empty(fact: FoundEmpty, notes: Notes) -> None:
                 copy.entered,
                 fact.since,
                 certain=not doubtful,
-                unless=(*fate.by_size(copy), *fate.by_loss(copy), *otherwise),
+                unless=(*fate.by_size(copy), *fate.by_loss(copy), *otherwise, *unserved),
             )
             return
 

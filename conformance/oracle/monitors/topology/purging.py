@@ -33,8 +33,8 @@ def came_back(fact: Delivered, notes: Notes) -> None:
 def purged_as_well(fact: Missing, notes: Notes) -> None:
     """It is nowhere, after it was returned."""
     for copy in fact.copies:
-        if _returned(copy):
-            gone(fact, copy, "the queue was drained, and did not deliver it", notes)
+        if fate.may_be_by_purge(copy):
+            gone(fact, copy, "the queue was drained, and did not deliver it", notes, certain=_returned(copy))
 
 
 def gone(fact: Missing | FoundEmpty, copy: Copy, seen: str, notes: Notes, certain: bool = True) -> None:

@@ -206,6 +206,14 @@ def hangs_on_match(publication: Publication, notes: Notes) -> bool:
     return way.delicate or any(not ways.MATCHED.isdisjoint(labels) for labels in way.reached.values())
 
 
+def of_ways(publication: Publication, notes: Notes) -> tuple[str, ...]:
+    """The rules that explain it as well when it comes back as if no way led to a queue: of what else was bound there,
+    or was removed, and of what leads on."""
+    way = notes.memory(Ways).by_message.get(publication.message)
+    labels = set[str]().union(*way.reached.values()) if way is not None else set[str]()
+    return tuple(dict.fromkeys(_rules(label for label in labels if label in NEAREST)))
+
+
 def was_rolled_back(publication: Publication, notes: Notes) -> bool:
     """Does it come to its queues by bindings alone that were made before a rollback, which undoes none?"""
     way = notes.memory(Ways).by_message.get(publication.message)

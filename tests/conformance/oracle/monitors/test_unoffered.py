@@ -42,3 +42,10 @@ def test_who_breaks_down_over_a_feature_says_nothing_of_errors_of_channels(play,
     history = f"@open 1 \n 1 > commit \n {end}"
     assert play(history, replace(DOCUMENTED, shunned={"tx.select": "connection lost"})).broken == ["TX-004"]
     assert "ERR-004" in play(history.replace("- end c fin", "0 < kicked 406 90 20 no")).broken
+
+
+def test_an_expiration_that_is_passed_over_is_no_mistake(play) -> None:
+    """TTL-007, CNF-019: whoever does not look at it need not refuse one that is no number."""
+    sent = "@queue q \n @confirming 8 \n 8 > publish q m1 expiration=soon \n 8 < ack 1 \n @barrier 8"
+    assert play(sent, replace(DOCUMENTED, refused={"expiration": "it is passed over"})).broken == []
+    assert play(sent).broken != []

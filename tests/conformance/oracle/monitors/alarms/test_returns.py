@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.conformance.oracle.monitors.requeueing.test_rq import BROKEN as RETURNED
+
 TEXT = "PRECONDITION_FAILED - unknown delivery tag 5"
 UNSURE = f"""
     @queue q quorum
@@ -102,6 +104,15 @@ def test_somebody_may_have_taken_it_before_the_others_came_back(play) -> None:
     (unless,) = found
     assert "RQ-001" in unless, "whoever returns to other places shows another order"
     assert "ACK-011" in unless, "so does whoever returns the last of several alone, as Qpid does"
+
+
+def test_who_lets_new_messages_pass_each_other_shows_no_order_of_returns(play) -> None:
+    """RQ-005: neither m3 nor m4 was ever returned, so it may be RQ-006."""
+    history = "@queue q \n @stock q m1 m2 m3 m4 \n @hold 1 q m1 m2 \n @open 2 \n 1 > nack 1 requeue \n @barrier 1 \n "
+    history += "2 > get q \n 2 < get-ok 1 m1 q redelivered \n 2 > get q \n 2 < get-ok 2 m4 q"
+    found = [one for one in play(history).rest().judge.judgement.findings if one.certain]
+    assert [(one.rule, "RQ-006" in one.unless) for one in found] == [("RQ-006", False), ("RQ-005", True)]
+    assert all("RQ-006" not in one.unless for one in play(RETURNED["RQ-005"]).judge.judgement.findings)
 
 
 COMMITTED = """

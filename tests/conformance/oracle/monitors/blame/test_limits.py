@@ -147,3 +147,13 @@ def test_who_has_one_window_for_all_that_a_channel_does_errs_about_single_slots(
     ):
         (found,) = (one for one in play(WINDOW + history + STARVED).judge.judgement.findings if one.certain)
         assert (found.rule, cause in found.unless) == (rule, True)
+
+
+def test_what_a_cancelled_consumer_holds_may_count_where_a_get_is_out(play) -> None:
+    """QOS-015, QOS-020: of two that may take the slots, each explains the other."""
+    got = STOCK + "@open 1 \n 1 > get q \n 1 < get-ok 1 m1 q \n 1 > qos 1 \n 1 < qos-ok \n"
+    former = "@consume 1 q c1 \n 1 < deliver c1 2 m2 q \n 1 > cancel c1 \n 1 < cancel-ok c1 \n"
+    rest = "@consume 1 q c2 \n - deadline replies \n 1 > cancel c2 \n 1 < cancel-ok c2 \n @drain q "
+    for history, cause in ((got + former + rest + "m3 m4", ("QOS-020",)), (got + rest + "m2 m3 m4", ())):
+        found = [one for one in play(history).judge.judgement.findings if one.certain]
+        assert [(one.rule, one.unless) for one in found] == [("QOS-015", cause)]

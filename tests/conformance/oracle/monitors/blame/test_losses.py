@@ -201,3 +201,15 @@ def test_a_purge_takes_what_an_uncommitted_settlement_gave_back(play, settles: s
     history = held + "90 > purge q \n 90 < purge-ok \n @close 1 \n @drain q \n - deadline drain q"
     (unless,) = (one.unless for one in play(history).judge.judgement.findings if one.rule == "QUEUE-019")
     assert ("TX-002" in unless) is early
+
+
+def test_what_crossed_a_purge_may_have_gone_with_it(play) -> None:
+    """QUEUE-019: m1 may have been out when its queue was purged. Had it come after that, its channel's end lost it."""
+    get, purge = "1 > get q \n {}1 < get-ok 1 m1 q \n", "90 > purge q \n {}90 < purge-ok \n"
+    rest = "@close 1 \n @drain q \n - deadline drain q"
+    crossing = play("@queue q \n @stock q m1 m2 \n @open 1 \n" + purge.format(get.format("")) + rest)
+    assert (crossing.broken, doubted(crossing)) == ([], {"QUEUE-019"})
+    before = play("@queue q \n @stock q m1 m2 \n @open 1 \n" + get.format("") + purge.format("") + rest)
+    assert before.broken == ["QUEUE-019"]
+    after = play("@queue q \n @open 1 \n" + purge.format("") + "@stock q m1 \n" + get.format("") + rest)
+    assert after.broken == ["AUTO-001"]

@@ -327,3 +327,38 @@ def test_what_was_returned_too_late_was_not_counted(play) -> None:
     again += "x-acquired-count=1"
     assert play(again.format("")).broken == []
     assert "RQ-012" in play(again.format("@barrier 1\n")).broken
+
+
+def test_each_queue_looks_at_its_clocks_for_itself(play) -> None:
+    """RQ-012: the time of both is over. Whose queue was first ends the channel, and the other's message fails by it."""
+    again = (
+        ON
+        + """
+    @queue q quorum x-consumer-timeout=1000
+    @queue r quorum x-consumer-timeout=1100
+    @stock q m1
+    @stock {second} m2
+    @open 1
+    1 > get q
+    1 < get-ok 1 m1 q
+    1 > get {second}
+    1 < get-ok 2 m2 {second}
+    - wait 2
+    1 < closed 406 0 0 timed out
+    2 > open
+    2 < open-ok
+    2 > get q
+    2 < get-ok 1 m1 q redelivered x-delivery-count=1 x-acquired-count=1
+    """
+    )
+    assert play(again.format(second="r"), "rabbitmq-4.3").broken == []
+    assert play(again.format(second="q"), "rabbitmq-4.3").broken == ["RQ-012"]
+
+
+def test_one_of_several_that_is_returned_may_be_what_revives_nobody(play) -> None:
+    """TMO-006, TMO-012: the messages are back by time alone, but 4.3 is known not to revive who returns any."""
+    settled = "1 > nack 2 requeue\n1 > ack 1\n"
+    rest = "- deadline replies\n1 > cancel c1\n1 < cancel-ok c1\n@drain q m1 m2"
+    late = TWO_HELD + "- wait 0.6\n1 < cancel c1 no_wait\n- wait 0.6\n"
+    assert play(late + settled + rest).broken == ["TMO-012"]
+    assert play(late + settled.replace("nack 2 requeue", "ack 2") + rest).broken == ["TMO-012", "TMO-006"]

@@ -15,7 +15,8 @@ LIMITED = QUEUE + "@open 1 \n 1 > qos 2 \n 1 < qos-ok \n 1 > consume q a \n 1 < 
 GOT = "@queue p \n @stock p n1 n2 \n @hold 1 p n1 \n @hold 1 p n2 \n"
 COUNTED = GOT + QUEUE + "1 > qos 2 \n 1 < qos-ok \n @consume 1 q a \n @consume 2 q b \n"
 ONE = QUEUE + "@consume 1 q a \n"
-DRAINED = "@barrier 1 \n 90 > get q \n 90 < get-empty \n - deadline drain q"
+FOUND_EMPTY = "@barrier 1 \n 90 > get q \n 90 < get-empty \n"
+DRAINED = FOUND_EMPTY + "- deadline drain q"
 TO_A, TO_B = "1 < deliver a {} {} q \n", "2 < deliver b {} {} q \n"
 FIRST = "@stock q m1 \n" + TO_A.format(1, "m1")
 SECOND = "@stock q m2 \n"
@@ -133,3 +134,11 @@ def test_a_queue_that_serves_nobody_any_more_is_accused_of_nothing_else(play: Pl
     history = ONE + FIRST + CANCELLED + SECOND + "@close 1 \n - deadline drain q"
     assert play(history).broken == ["SAC-002"]
     assert "SAC-002" not in play(history.replace("x-single-active-consumer=true", "")).broken
+
+
+def test_a_get_that_finds_nothing_in_it_follows_from_that(play: Play) -> None:
+    """RQ-011: where another queue is empty as well, that is a fault of its own."""
+    (found,) = (one for one in play(ONE + FIRST + CANCELLED + SECOND + FOUND_EMPTY).judge.judgement.findings)
+    assert (found.rule, found.unless) == ("RQ-011", ("SAC-002",))
+    plain = "@queue q \n @stock q m1 \n @open 1 \n" + FOUND_EMPTY
+    assert [one.unless for one in play(plain).judge.judgement.findings] == [()]
