@@ -175,7 +175,8 @@ class _Page:
         """Which checks came to no end, those to which the same happened together; all their names only if asked."""
         alike: dict[tuple[str, str], list[str]] = {}
         for trouble in results.troubles:
-            where = f"{trouble.scene} on {trouble.queue_type} queues"
+            named = trouble.queue_type in trouble.scene
+            where = trouble.scene if named else f"{trouble.scene} on {trouble.queue_type} queues"
             alike.setdefault((trouble.kind, trouble.message), []).append(where)
         for (kind, message), places in alike.items():
             shown = places if self._verbose else places[:_CHECKS_SHOWN]
