@@ -167,11 +167,11 @@ def headline(results: Mapping[str, Any]) -> tuple[str, str]:
 def _breaks(worst: Mapping[str, Any], broken: int, offered: int, faults: Sequence[Mapping[str, Any]]) -> str:
     """How much is broken, and what it looks like: the fault in words, where it is known, else the worst rule."""
     rules = f"one of {count(offered, 'rule')}" if broken == 1 else f"{broken} of {count(offered, 'rule')}"
-    like = faults[0]["like"] if faults else ()
+    like = ", or as if ".join(faults[0]["like"]) if faults else ""
     if like and len(faults) == 1:
-        return f"It breaks {rules} judged, as if {like[0]}."
+        return f"It breaks {rules} judged, as if {like}."
     if like:
-        return f"It breaks {rules} judged, probably by {len(faults)} faults. It behaves as if {like[0]}."
+        return f"It breaks {rules} judged, probably by {len(faults)} faults. It behaves as if {like}."
     return f"It breaks {rules} judged{',' if broken > 1 else ':'} {'among them ' * (broken > 1)}“{worst['title']}”."
 
 

@@ -119,7 +119,7 @@ def _common(brokers: Sequence[Broker]) -> Broker:
 
 
 def _names(troubles: Iterable[Trouble], kind: str) -> list[str]:
-    return [f"{trouble.scene}[{trouble.queue_type}]" for trouble in troubles if trouble.kind == kind]
+    return [trouble.name for trouble in troubles if trouble.kind == kind]
 
 
 def _weighed(

@@ -41,4 +41,4 @@ def _unexcused(rule: RuleResult) -> RuleResult:
 
 
 def _scenes(results: Results, kind: str) -> list[str]:
-    return [f"{trouble.scene}[{trouble.queue_type}]" for trouble in results.troubles if trouble.kind == kind]
+    return [trouble.name for trouble in results.troubles if trouble.kind == kind]

@@ -66,6 +66,11 @@ class Trouble:
     kind: str
     message: str
 
+    @property
+    def name(self) -> str:
+        """The scene, which mostly says for which queues it is."""
+        return self.scene if self.queue_type in self.scene else f"{self.scene}[{self.queue_type}]"
+
 
 @dataclass(frozen=True, slots=True)
 class Incident:

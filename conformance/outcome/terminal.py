@@ -26,6 +26,7 @@ from conformance.outcome.results import Case, Fault, Results, RuleResult
 
 WIDTH = 96
 _STEPS_SHOWN = 24
+_CHECKS_SHOWN = 3
 _LEVELS = ("must", "should", "may", "observed")
 _WORST = (Verdict.BROKEN, Verdict.HARNESS_ERROR, Verdict.DEVIATES, Verdict.UNSEEN)
 COUNTED = ("judged", "characterised")
@@ -168,9 +169,20 @@ class _Page:
             for rule in group:
                 yield from self._rule(rule)
         yield from self._doubtful(results)
+        yield from self._troubles(results)
+
+    def _troubles(self, results: Results) -> Iterator[str]:
+        """Which checks came to no end, those to which the same happened together; all their names only if asked."""
+        alike: dict[tuple[str, str], list[str]] = {}
         for trouble in results.troubles:
-            yield f"{self.paint('bad', trouble.kind)}  {trouble.scene} on {trouble.queue_type} queues"
-            yield from self._paragraph(trouble.message, "  ")
+            named = trouble.queue_type in trouble.scene
+            where = trouble.scene if named else f"{trouble.scene} on {trouble.queue_type} queues"
+            alike.setdefault((trouble.kind, trouble.message), []).append(where)
+        for (kind, message), places in alike.items():
+            shown = places if self._verbose else places[:_CHECKS_SHOWN]
+            more = f"; and {len(places) - len(shown)} more" if len(shown) < len(places) else ""
+            yield from self._paragraph(f"{kind}  {'; '.join(shown)}{more}", "  ", "", ("bad", kind))
+            yield from self._paragraph(message, "  ")
 
     def _doubtful(self, results: Results) -> Iterator[str]:
         """What was seen and could not be judged, by the reason; what has an exchange to show has it, if asked."""

@@ -55,8 +55,9 @@ UNSHOWN = frozenset({"basic.nack", "x-priority"})
 """A broker that passes over these answers as one that knows them does."""
 ANNOUNCED = frozenset({"x-priority"})
 """Arguments that nobody has to know: only who announces them promises anything."""
-UNHEARD_OF = frozenset({"basic.nack", "confirm.select", "exchange.bind"})
-"""Methods of RabbitMQ. Who knows the text alone cannot read them, and may drop the connection without a word."""
+UNHEARD_OF = frozenset({"basic.nack", "confirm.select", "exchange.bind", "direct reply-to"})
+"""Methods of RabbitMQ, and its queue that is none. Who knows the text alone cannot read the methods and has no such
+queue, and may drop the connection without a word, or wait in silence."""
 REPLIES = "amq.rabbitmq.reply-to"
 
 
@@ -110,7 +111,7 @@ class Inquiry:
         lacks = said is False or (said is None and answer.feature in ANNOUNCED)
         if said is True and answer.state == REFUSED and f" {NOT_IMPLEMENTED} " not in answer.words:
             return Answer(answer.feature, WRONG, f"{answer.words}, although the broker announces {capability}")
-        if said is None and answer.feature in UNHEARD_OF and answer.state == LOST:
+        if said is None and answer.feature in UNHEARD_OF and answer.state in (LOST, SILENT):
             return Answer(answer.feature, REFUSED, f"{answer.words}, and it announces no {capability}")
         if not lacks or (answer.state == OFFERED and answer.feature not in UNSHOWN):
             return answer
@@ -261,17 +262,15 @@ class Inquiry:
         yield self._ask("x-match all-with-x", (headers, queue, compared), "queue.bind-ok")
 
     def _carbon(self) -> Iterator[Answer]:
-        """A broker that knows nothing of CC passes over it: only that the queue is filled shows that it does."""
+        """A broker that knows nothing of CC passes over it: only that the queue is filled shows that it does not."""
         feature, queue = "sender-selected distribution", self._name()
         header = {"headers": [("CC", "A", [("S", queue.encode())])]}
         publish: Item = (m.BasicPublish(1, 0, "", f"{queue}.nobody"), b"probe", header)
-        steps = (self._declare(queue), publish, m.QueueDelete(1, queue=queue, if_empty=True))
-        answer = self._ask(feature, steps, "queue.delete-ok")
-        if answer.state == OFFERED:
-            yield Answer(feature, REFUSED, "CC is passed over")
-        else:
-            filled = answer.words.startswith("channel.close 406")
-            yield Answer(feature, OFFERED) if filled else answer
+        answer = self._ask(feature, (self._declare(queue), publish, m.BasicGet(1, 0, queue, True)), effects.TAKEN)
+        taken = self.last is not None and self.last.method == effects.TAKEN
+        if answer.state == OFFERED and not taken and effects.stays_empty(self, queue):
+            answer = Answer(feature, REFUSED, "CC is passed over")
+        yield answer
 
     def _crowd(self) -> Answer:
         """As many connections at once as the suite may need."""

@@ -289,11 +289,9 @@ class Player:
     def _stranger(self, row: dict[str, Any]) -> dict[str, Any] | None:
         """An end that the reproducer does not have, or another answer to the same get."""
         for frame in self.fresh:
-            if frame["method"] in ENDS and frame["on"] == row["on"] and frame["channel"] in (0, row["channel"]):
-                known = any(self._alike(one, frame, ("reply_code",)) for one in self.steps if one["who"] == "<")
-                if not known or frame["method"] == "end":
-                    return frame
-            elif (
+            if self._ends(row, frame):
+                return frame
+            if (
                 row["method"].startswith("basic.get-")
                 and frame["method"].startswith("basic.get-")
                 and place(row) == place(frame)
@@ -301,13 +299,22 @@ class Player:
                 return frame
         return None
 
+    def _ends(self, row: dict[str, Any], frame: dict[str, Any]) -> bool:
+        """Is this an end of its channel or connection that the reproducer does not have?"""
+        if frame["method"] not in ENDS or frame["on"] != row["on"] or frame["channel"] not in (0, row["channel"]):
+            return False
+        known = any(self._alike(one, frame, ("reply_code",)) for one in self.steps if one["who"] == "<")
+        return not known or frame["method"] == "end"
+
     def _relief(self) -> None:
-        """Has something come that was missing in the reproducer?"""
+        """Has something come that was missing in the reproducer, or an end that it does not have?"""
         row = self.steps[-1]
         if row["who"] != "-":
             return
         for frame in self.fresh:
             for one in row.get("awaited", ()):
+                if self._ends(one, frame):
+                    raise Otherwise(f"{in_words(frame)} comes")
                 if place(one) == place(frame) and frame["method"] in one["methods"]:
                     raise Otherwise(f"{in_words(frame)} comes")
             if frame.get("message") in row.get("missing", ()) and frame["method"] in TAKEN:

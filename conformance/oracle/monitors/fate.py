@@ -201,8 +201,9 @@ def of_missing(copies: Sequence[Copy]) -> Iterator[tuple[Copy, str, bool]]:
     """Of messages that are nowhere: the rule that this breaks, and whether that is certain.
 
     What was held when its channel ended may have been lost by what was done on the channel before, or by the end. It
-    was the end where that has returned nothing, and another message of the channel is missing that only it explains.
-    Then the rule about such an end is broken (AUTO), and whether messages are lost in any other way is not known.
+    was the end where that has returned nothing like it, and another message of the channel is missing that only it
+    explains. Then the rule about such an end is broken (AUTO), and whether messages are lost in any other way is not
+    known.
     That a consumer's mode is not its own is seen when it is settled, or comes back: one that is lost is lost. What is
     not confirmed nobody has promised to keep.
     """
@@ -224,13 +225,20 @@ def _end_explains(copy: Copy, rule: str) -> bool:
     """Does a rule about something else speak of a message that the end of its channel may as well have lost, because
     that has returned nothing at all?"""
     held = copy.holder
-    return rule in _BESIDE_ENDS and copy.entry == RELEASED and held is not None and not held.channel.came_back
+    return rule in _BESIDE_ENDS and copy.entry == RELEASED and held is not None and kept_by_end(held)
+
+
+def kept_by_end(held: Delivery) -> bool:
+    """Has the end of its channel returned nothing that came as it did: by basic.get, or to a consumer? Brokers may know
+    that a channel holds the one, and not the other."""
+    channel = held.channel
+    return not (channel.gets_back if held.consumer is None else channel.came_back - channel.gets_back)
 
 
 def lost_by_end(copy: Copy) -> bool:
-    """Has the end of its channel returned nothing, and was this message out of reach of all that was settled before?"""
+    """Has the end of its channel returned nothing like it, and was it out of reach of all that was settled before?"""
     held, rule = copy.holder, of_absent(copy)
-    if held is None or copy.entry != RELEASED or held.channel.came_back:
+    if held is None or copy.entry != RELEASED or not kept_by_end(held):
         return False
     if rule == ENDED:
         return True

@@ -44,6 +44,8 @@ LIMIT = re.compile(r"\blimit\b.*\b(reached|exceeded)\b|\b(reached|exceeded)\b.*\
 RIGHTS = "AUTH"
 ASKING: dict[str, str] = {}
 """By rules that say what is there: the rule about asking for it."""
+BESIDE: set[str] = set()
+"""Rules of claims that are about refusals."""
 EXPLAINED: dict[str, tuple[str, ...]] = {}
 """By rules of claims: those that explain a refusal as well where the broker breaks them."""
 ANY, INTERNAL_ERROR = 0, 541
@@ -179,7 +181,7 @@ def how_it_ended(event: Event) -> str:
 @judges(Answered)
 def granted(fact: Answered, notes: Notes) -> None:
     """The broker carried out what it had to."""
-    notes.exercise(*fact.request.claims)
+    notes.exercise(*(rule for rule in fact.request.claims if rule not in BESIDE))
 
 
 @judges(ClosedUnasked)
@@ -270,12 +272,16 @@ def refuses(
     return enter
 
 
-def grants(rule: str, *methods: str, asking: str = "", unless: tuple[str, ...] = ()) -> Callable[[Applies], Applies]:
+def grants(
+    rule: str, *methods: str, asking: str = "", unless: tuple[str, ...] = (), counts: bool = True
+) -> Callable[[Applies], Applies]:
     """Enters a claim: where it applies and no mistake is possible, the broker must carry out `methods`. `asking`: the
     claim is that something is there, and this rule speaks where the broker refuses for another reason; `unless`: rules
-    that explain a refusal as well."""
+    that explain a refusal as well; without `counts` the rule is about refusals, and not held by what is granted."""
     _speak(rule, granted, denied, connection_denied)
     EXPLAINED[rule] = unless
+    if not counts:
+        BESIDE.add(rule)
     if asking:
         ASKING[rule] = asking
         _speak(asking, denied, connection_denied)

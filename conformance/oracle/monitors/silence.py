@@ -352,14 +352,14 @@ def lost(fact: Missing, notes: Notes) -> None:
 
 
 def _also(copy: Copy) -> tuple[str, ...]:
-    """Rules about other things that would explain the loss: of an end that has returned nothing, of the size of a
-    publish, of losses where nobody was killed, and of the settlement that should have made a dead letter of it."""
+    """Rules about other things that would explain the loss: of an end that has returned nothing like it, of the size of
+    a publish, of losses where nobody was killed, and of the settlement that should have made a dead letter of it."""
     held = copy.holder
     if copy.entry == DEAD:
         return tuple(rule for rule in fate.settling(copy.settlement) if rule != fate.of_absent(copy))
     if copy.aground is not None:
         return tuple(of_channel(copy.aground))
-    if copy.entry == RELEASED and held is not None and not held.channel.came_back:
+    if copy.entry == RELEASED and held is not None and fate.kept_by_end(held):
         return of_end(held)
     return (*fate.by_size(copy), *(fate.LOSING if copy.survives else fate.by_loss(copy)))
 

@@ -254,6 +254,20 @@ def one_for_all(channel: Channel, method: m.TxCommit) -> None:
     basic.tx_commit(channel, method)
 
 
+@handles(
+    m.TxCommit,
+    "transactions.by-number",
+    "a commit commits the channels of the same number on all connections",
+    "TX-013",
+)
+def by_number(channel: Channel, method: m.TxCommit) -> None:
+    for connection in channel.connection.broker.connections:
+        other = connection.channels.get(channel.number)
+        if other is not None and other is not channel and other.transaction is not None and not other.closing:
+            other.transaction.commit(other)
+    basic.tx_commit(channel, method)
+
+
 @changes("transactions.declarations-undone", "a rollback removes the queues that were declared", "TX-014")
 def declarations_undone(parts: Parts) -> None:
     def declare(channel: Channel, method: m.QueueDeclare) -> None:

@@ -70,6 +70,22 @@ def test_who_drops_the_connection_may_never_have_heard_of_the_method(
     assert found["exchange.bind"].state == state
 
 
+@pytest.mark.parametrize(("announced", "state"), [(None, REFUSED), (True, SILENT)])
+def test_who_is_silent_may_never_have_heard_of_the_method(
+    monkeypatch: pytest.MonkeyPatch, announced: bool | None, state: str
+) -> None:
+    """As OtterMQ does, which answers no mistake at all."""
+    assert asked(monkeypatch, {"exchange_exchange_bindings": announced})["exchange.bind"].state == state
+
+
+@pytest.mark.parametrize(("announced", "state"), [(None, REFUSED), (True, LOST)])
+def test_who_drops_who_asks_for_replies_may_know_no_such_queue(
+    monkeypatch: pytest.MonkeyPatch, announced: bool | None, state: str
+) -> None:
+    monkeypatch.setitem(HANDLERS, m.BasicConsume, lambda channel, _: channel.connection.finish())
+    assert asked(monkeypatch, {"direct_reply_to": announced})["direct reply-to"].state == state
+
+
 def test_what_is_announced_and_not_answered_is_no_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
     found = asked(monkeypatch, {})
     assert (found["exchange.bind"].state, found["x-priority"].state) == (SILENT, OFFERED)
@@ -148,6 +164,23 @@ def test_a_stranger_does_not_offer_what_it_passes_over(monkeypatch: pytest.Monke
     for name in effects.QUESTIONS:
         assert found[name] == Answer(name, REFUSED, "it is passed over")
     assert found["topic exchange"].state == OFFERED
+
+
+@pytest.mark.parametrize(("kind", "flag"), [(m.QueueDelete, "if_empty"), (m.QueueDeclare, "passive")])
+def test_what_has_an_effect_shows_where_a_flag_has_none(
+    monkeypatch: pytest.MonkeyPatch, kind: type[m.QueueDelete | m.QueueDeclare], flag: str
+) -> None:
+    """As on StrangeQ, which makes a queue that it is only to look for, and deletes what is not empty."""
+    handler = HANDLERS[kind]
+
+    def careless(channel: Channel, method: m.QueueDelete | m.QueueDeclare) -> None:
+        setattr(method, flag, False)
+        handler(channel, method)
+
+    monkeypatch.setitem(HANDLERS, kind, careless)
+    found = offered(monkeypatch, heeded=True)
+    names = (*effects.QUESTIONS, "sender-selected distribution")
+    assert {name: found[name].state for name in names} == dict.fromkeys(names, OFFERED)
 
 
 def test_a_channel_that_is_full_does_not_serve_one_consumer_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

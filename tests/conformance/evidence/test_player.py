@@ -116,3 +116,22 @@ def test_what_must_come_soon_is_not_waited_for_longer() -> None:
     assert time.monotonic() - began < 30
     came = [frame_of("basic.qos-ok"), frame_of("basic.deliver", message="m1")]
     assert Player(reproducer, Wire(*came), "p.", wait=60).play() == BROKEN
+
+
+@pytest.mark.parametrize(
+    ("frames", "verdict"),
+    [
+        ([], BROKEN),
+        ([frame_of("channel.close", reply_code=404)], ELSE),
+        ([frame_of("end", channel=0)], ELSE),
+        ([frame_of("connection.close", channel=0, reply_code=540)], ELSE),
+        ([frame_of("channel.close", reply_code=404) | {"channel": 2}], BROKEN),
+        ([frame_of("end", channel=0) | {"on": "c2"}], BROKEN),
+    ],
+)
+def test_who_ends_the_connection_is_not_silent(frames: list[dict[str, Any]], verdict: int) -> None:
+    """A broker that answers no mistake was said to behave as one that drops who makes it."""
+    awaited = [{"on": "c1", "channel": 1, "methods": ["channel.close"]}]
+    silence = {"n": 3, "who": "-", "on": "", "method": "silence", "awaited": awaited}
+    player = Player([CONSUME, silence], Wire(*frames), "p.", wait=0.1)
+    assert player.play() == verdict, player.said

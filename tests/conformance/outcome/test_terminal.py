@@ -195,6 +195,16 @@ def test_trouble_is_told() -> None:
     assert re.search(r"harness  a scene on classic queues\n  KeyError: 'x'", said)
 
 
+def test_what_happened_to_many_checks_is_told_once() -> None:
+    lost = [Trouble(f"check{number}", "classic", "lost", "It is gone.") for number in range(140)]
+    results = replace(WRONG, troubles=(*lost, Trouble("other", "classic", "harness", "KeyError")))
+    said = " ".join(summary(results).split())
+    assert "lost check0 on classic queues; check1 on classic queues; check2 on classic queues; and 137 more" in said
+    assert (said.count("It is gone."), said.count("KeyError")) == (1, 1)
+    told = " ".join(summary(results, verbose=True).split())
+    assert all(f"{one.scene} on classic queues" in told for one in lost)
+
+
 def test_colour_changes_no_word() -> None:
     painted = summary(WRONG, color=True)
     assert "\x1b[1;31mBROKEN\x1b[0m" in painted

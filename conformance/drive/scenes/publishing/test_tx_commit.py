@@ -147,9 +147,25 @@ def test_when_publishes_are_returned(stage: Stage) -> None:
 @rule("TX-013")
 def test_the_transaction_of_another_channel(stage: Stage) -> None:
     """Both publish; one is committed, and a third looks for what the other has published. Then one is rolled back, and
-    the other committed."""
+    the other committed. And two channels of one number, on two connections; one more of it, on a third, has no
+    transaction."""
+    first = transactional(stage)
+    _side_by_side(stage, first, transactional(stage))
+    far, plain = (stage.channel(first.number, stage.connect(name)) for name in ("far", "plain"))
+    queue = stage.queue()
+    first.publish(queue)
+    stage.barrier(first)
+    plain.publish(queue)
+    stage.fetch(plain, queue, 1, no_ack=True)
+    first.tx_commit()
+    stage.quiesce()
+    far.tx_select()
+    stage.quiesce()
+    _side_by_side(stage, first, far)
+
+
+def _side_by_side(stage: Stage, first: Channel, second: Channel) -> None:
     queues = stage.queue(), stage.queue()
-    first, second = transactional(stage), transactional(stage)
     first.publish(queues[0])
     second.publish(queues[1])
     stage.barrier(first)

@@ -255,27 +255,36 @@ def _lose_their_queues(stage: Stage) -> Iterator[str]:
         yield exchange
 
 
-@rule("EXCH-011", queue_types=CLASSIC)
+def put_back(stage: Stage, channel: Channel, exchange: str) -> None:
+    """Declares an exchange that everybody uses, if its deletion by this channel has come to pass."""
+    stage.quiesce()
+    if channel.state == "open":
+        channel.declare_exchange(exchange, "direct", durable=True)
+        stage.quiesce()
+
+
+@rule("EXCH-011", queue_types=CLASSIC, last=True)
 def test_the_default_exchange_is_nobodys(stage: Stage) -> None:
-    """Declared as what it is, looked for, and deleted."""
+    """Declared as what it is, looked for, and deleted. A broker may then have none, and take no publish to a queue."""
     channel = stage.channel()
     channel.declare_exchange("", "direct", durable=True)
     reopen(stage, channel)
     channel.find_exchange("")
     reopen(stage, channel)
     delete(channel, "")
-    stage.quiesce()
+    put_back(stage, channel, "")
 
 
-@rule("EXCH-012", queue_types=CLASSIC)
+@rule("EXCH-012", queue_types=CLASSIC, last=True)
 def test_predeclared_exchanges_stay(stage: Stage) -> None:
-    """With if-unused, so that a broker that does so does not harm others who use it; looked for afterwards."""
+    """With if-unused, so that a broker that does so does not harm others who use it; looked for afterwards, and put
+    back, for not every broker looks at if-unused."""
     queue, channel = stage.queue(), stage.channel()
     stage.bind(queue, "amq.direct", queue)
     delete(channel, "amq.direct", if_unused=True)
     stage.quiesce()
     stage.channel().find_exchange("amq.direct")
-    stage.quiesce()
+    put_back(stage, channel, "amq.direct")
 
 
 @rule("EXCH-013", queue_types=CLASSIC)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from codec import Method
 from codec import methods as m
+from conformance.catalogue.rules.features import PASSIVE, asked_of
 from conformance.drive.around import wait
 from conformance.drive.channel import Channel
 from conformance.drive.drivers.raw import RawConnection
@@ -104,7 +105,7 @@ def test_exclusive_queues_are_locked(stage: Stage) -> None:
 
 def _locked(stage: Stage, queue: str, owner: Channel, *, failed: bool = False) -> None:
     beside, exchange = stage.channel(connection=owner.connection), stage.exchange()
-    for method in _uses(beside, queue, exchange)[:-1]:
+    for method in _offered(stage, _uses(beside, queue, exchange)[:-1]):
         beside.send(method)
         stage.quiesce()
         if beside.state != "open":
@@ -114,22 +115,29 @@ def _locked(stage: Stage, queue: str, owner: Channel, *, failed: bool = False) -
             one.ack(BAD_TAG)
             reopen(stage, one)
     channel = elsewhere(stage)
-    for method in (*_uses(channel, queue, exchange), *_quiet_uses(channel, queue, exchange)):
+    for method in _offered(stage, (*_uses(channel, queue, exchange), *_quiet_uses(channel, queue, exchange))):
         channel.send(method)
         reopen(stage, channel)
-    stage.channel(connection=owner.connection).declare(queue, passive=True)
-    stage.quiesce()
+    if stage.offers(PASSIVE):
+        stage.channel(connection=owner.connection).declare(queue, passive=True)
+        stage.quiesce()
+
+
+def _offered(stage: Stage, methods: Iterable[Method]) -> Iterator[Method]:
+    """Those that this broker takes at all: the others are no use of the queue."""
+    return (method for method in methods if all(map(stage.offers, asked_of(method))))
 
 
 def _uses(channel: Channel, queue: str, exchange: str) -> tuple[Method, ...]:
+    """First what brokers are known to forget: one that ends the connection is not asked for the rest."""
     number = channel.number
     return (
-        m.QueueDeclare(number, queue=queue, passive=True),
-        m.QueueDeclare(number, queue=queue, exclusive=True),
+        m.BasicGet(number, queue=queue),
+        m.QueuePurge(number, queue=queue),
         m.QueueUnbind(number, queue=queue, exchange=exchange, routing_key=queue),
         m.QueueBind(number, queue=queue, exchange=exchange, routing_key=queue),
-        m.QueuePurge(number, queue=queue),
-        m.BasicGet(number, queue=queue),
+        m.QueueDeclare(number, queue=queue, passive=True),
+        m.QueueDeclare(number, queue=queue, exclusive=True),
         m.BasicConsume(number, queue=queue, consumer_tag="other"),
         m.QueueDelete(number, queue=queue),
     )

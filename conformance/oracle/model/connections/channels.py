@@ -297,6 +297,8 @@ class ChannelLife:
     """The broker let a mistake pass. What was sent after it may have been carried out."""
     came_back: int = 0
     """How many messages that its end gave back were seen again."""
+    gets_back: int = 0
+    """How many of these basic.get had fetched."""
     live_queues: frozenset[str] = frozenset()
     close_sent: int = 0
     """When our close was sent that is not answered yet."""

@@ -234,6 +234,7 @@ def _delivered(
     channel.modes.add(no_ack)
     if copy.entry == RELEASED and copy.place == WAITING and copy.holder is not None:
         copy.holder.channel.came_back += 1
+        copy.holder.channel.gets_back += copy.holder.consumer is None
     queue.leave(copy, GONE if no_ack else OUT)
     queue.latest = delivery
     copy.holder, copy.aground, copy.seen, copy.proof = delivery, None, True, 0

@@ -22,6 +22,8 @@ def counted(fact: Counted, notes: Notes) -> None:
     if count == expected:
         notes.exercise(REMOVED if removes and count else READY)
         return
+    if method == "queue.delete-ok" and due == expected < count <= expected + fact.queue.held:
+        return  # what is out goes as well: the text does not say whether it counts
     left, before = max(expected, 0), f"the answer before (message {fact.by})"
     allowed, observed = f"{method} with {left}, as follows from {before}", f"it says {count}"
     if method == "basic.get-empty":

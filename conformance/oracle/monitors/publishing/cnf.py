@@ -308,10 +308,11 @@ def _in_order(publication: Publication, fact: Confirmed, notes: Notes) -> None:
 def missing(fact: Unanswered, notes: Notes) -> None:
     """Publishes in confirm mode that were neither confirmed nor refused. To a broker that starts anew with a repeated
     select, they have other numbers (CNF-003), and to one that begins with 0 (CNF-002) the last has been confirmed: then
-    it is not certain that something was left out."""
+    it is not certain that something was left out. Who does not answer the select may know no confirms."""
     channel = fact.channel
     if fact.obligation.kind != CONFIRM or channel is None:
         return
+    unselected = any(select.waits and not select.answered for select in channel.selects[:1])
     lost = list(islice(channel.unconfirmed.values(), NEAR))
     again = any(select.published for select in channel.selects[1:])
     names = ", ".join(map(str, lost[:5])) + (", …" if len(lost) > 5 else "")
@@ -327,6 +328,7 @@ def missing(fact: Unanswered, notes: Notes) -> None:
             "neither basic.ack nor basic.nack comes",
             *(one.seq for one in lost[:5]),
             certain=certain and not again,
+            unless=("CNF-001",) if unselected and rule != "CNF-001" else (),
         )
 
 

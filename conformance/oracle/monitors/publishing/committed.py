@@ -50,8 +50,9 @@ MOST = 256
 class Transactions:
     """What has become of the transactions of this history."""
 
-    commits: OrderedDict[str, list[tuple[int, int]]] = field(default_factory=OrderedDict)
-    """By connection: which channels have committed, by the seq of their opening, and when they were asked to."""
+    commits: OrderedDict[str | int, list[tuple[int, int]]] = field(default_factory=OrderedDict)
+    """By connection, and by number: which channels have committed, by the seq of their opening, and when they were
+    asked to."""
     answered: OrderedDict[int, int] = field(default_factory=OrderedDict)
     """Commits, by when they were asked for, and when they were answered."""
     undone: OrderedDict[tuple[int, str], tuple[int, int]] = field(default_factory=OrderedDict)
@@ -62,11 +63,12 @@ class Transactions:
     """Deliveries that were outstanding when their channel was rolled back, and when."""
 
     def committed_beside(self, copy: Copy, until: int) -> int:
-        """When another channel of its connection was committed after this was published; 0: none was."""
+        """When another channel of its connection, or of its number, was committed after this was published; 0: none
+        was."""
         channel = copy.publisher
         if channel is None:
             return 0
-        commits = self.commits.get(channel.connection.name, ())
+        commits = [*self.commits.get(channel.connection.name, ()), *self.commits.get(channel.number, ())]
         return next((at for by, at in commits if by != channel.opened and copy.published < at < until), 0)
 
 
@@ -100,10 +102,11 @@ def ended(fact: Answered, notes: Notes) -> None:
     channel, request = fact.channel, fact.request
     if request.method == COMMIT and not request.ignored:
         memory = notes.memory(Transactions)
-        commits = memory.commits.setdefault(channel.connection.name, [])
-        commits.append((channel.opened, request.seq))
+        for known in (channel.connection.name, channel.number):
+            commits = memory.commits.setdefault(known, [])
+            commits.append((channel.opened, request.seq))
+            del commits[:-MOST]
         _remember(memory.answered, request.seq, fact.event.seq)
-        del commits[:-MOST]
     elif channel.transactional:
         waited = notes.memory(Transactions).waited
         for publication in channel.unpublished:

@@ -96,7 +96,7 @@ def locked(asked: Asked) -> bool | None:
     return queue.there_for(asked.actor)
 
 
-@grants(LOCKED, "queue.purge", "basic.get", "basic.consume")
+@grants(LOCKED, "queue.purge", "basic.get", "basic.consume", counts=False)
 def unlocked(asked: Asked) -> bool:
     """It belongs to this connection, whichever of its channels asks, and was never consumed from."""
     queue, event = asked.queue(), asked.event

@@ -60,6 +60,16 @@ def test_an_end_that_returns_nothing_is_to_blame_for_all_that_is_lost(play, rule
     assert doubted(book) - {rule} == {"AUTO-010", "RQ-011"}
 
 
+@pytest.mark.parametrize(("settled", "back"), [(3, "m1 m2"), (1, "m4 m5")], ids=["of gets", "of consumers"])
+def test_an_end_may_return_what_came_in_one_way_alone(play, settled: int, back: str) -> None:
+    """AUTO-001: StrangeQ returns what consumers had. ACK-001 and RQ-011 were accused of what it had handed to gets."""
+    had = "@queue q \n @stock q m1 m2 m3 m4 m5 \n @hold 1 q m1 m2 m3 \n"
+    had += "1 > consume q c1 \n 1 < consume-ok c1 \n 1 < deliver c1 4 m4 q \n 1 < deliver c1 5 m5 q \n"
+    book = play(f"{had} 1 > ack {settled} \n @close 1 \n @drain q {back} \n - deadline drain q")
+    assert book.broken == ["AUTO-001"]
+    assert {"AUTO-010", "RQ-011"} <= doubted(book)
+
+
 def test_an_end_that_returns_some_is_not_complete(play) -> None:
     """AUTO-010, RQ-011: m3 is lost, and nothing that was done explains it."""
     history = STOCK + "@hold 1 q m1 m2 m3 \n @close 1 \n @drain q m1 m2 m4 \n - deadline drain q"

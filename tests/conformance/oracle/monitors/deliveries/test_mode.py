@@ -223,10 +223,11 @@ def test_what_is_published_may_come_after_a_purge(play) -> None:
     assert "MODE-007" not in {one.rule for one in book.judge.judgement.findings}
 
 
-def test_what_is_out_is_not_deleted(play) -> None:
-    told = FIVE + "1 > get q \n 1 < get-ok 1 m1 q says=4 \n 1 > delete q \n 1 < delete-ok says="
-    assert play(told + "4").broken == []
-    assert play(told + "5").broken == ["MODE-008"]
+def test_what_is_out_counts_among_what_is_deleted_or_not(play) -> None:
+    told = FIVE + "1 > get q \n 1 < get-ok 1 m1 q says=4 \n {} q \n {}-ok says={}"
+    for count, broken in ((3, ["MODE-008"]), (4, []), (5, []), (6, ["MODE-008"])):
+        assert play(told.format("1 > delete", "1 < delete", count)).broken == broken
+    assert play(told.format("1 > purge", "1 < purge", 5)).broken == ["MODE-008"]
 
 
 @pytest.mark.parametrize(

@@ -294,3 +294,11 @@ def test_a_return_from_a_transaction(play, before: str, broken: list[str]) -> No
     dealt = "@queue q \n @route x direct a.b q \n @open 1 \n @open 2 \n 1 > select \n 1 < select-ok \n"
     dealt += "1 > publish a.b m1 exchange=x mandatory \n @barrier 1 \n" + before
     assert play(dealt + "1 > commit \n 1 < return a.b m1 exchange=x \n 1 < commit-ok").broken == broken
+
+
+def test_who_does_not_answer_a_select_need_not_be_in_confirm_mode(play) -> None:
+    """CNF-001: OtterMQ announces confirms, and knows no confirm.select."""
+    sent = "@queue q \n @open 1 \n 1 > confirm \n 1 > publish q m1 \n {} - deadline replies"
+    for answered, others in (("", ("CNF-001",)), ("1 < confirm-ok \n ", ())):
+        found = play(sent.format(answered)).judge.judgement.findings
+        assert [one.unless for one in found if one.rule == "CNF-022"] == [others]

@@ -19,6 +19,8 @@ BOTH = TWO + "1 > publish q m3 \n 1 > commit \n"
 MISSING = EMPTY + "1 > unexchange x \n 1 < unexchange-ok \n "
 MANDATORY = "@exchange x \n @open 1 \n 1 > select \n 1 < select-ok \n 1 > publish any m1 exchange=x mandatory \n"
 BESIDE = EMPTY + "@open 2 \n 2 > select \n 2 < select-ok \n 1 > publish q m1 \n 2 > commit \n 2 < commit-ok \n"
+AFAR = EMPTY + "b:{0} > open \n b:{0} < open-ok \n b:{0} > select \n b:{0} < select-ok \n 1 > publish q m1 \n "
+AFAR += "b:{0} > commit \n b:{0} < commit-ok \n"
 OUT = "@queue q \n @stock q m1 m2 \n @hold 1 q m1 m2 \n 1 > select \n 1 < select-ok \n 1 > ack 1 \n 1 > rollback \n"
 UNSETTLED = OUT + "1 < rollback-ok \n"
 MADE = "@open 1 \n @open 2 \n 1 > select \n 1 < select-ok \n 1 > declare d \n 1 < declare-ok d \n"
@@ -78,6 +80,7 @@ BROKEN = [
         + "1 < return any m1 exchange=x \n 1 < return any m2 exchange=x \n 1 < commit-ok",
     ),
     ("TX-013", BESIDE + "@drain q m1"),
+    ("TX-013", AFAR.format("1") + "@drain q m1"),
     (
         "TX-014",
         MADE + "1 > rollback \n 1 < rollback-ok \n 2 > declare d passive \n 2 < closed 404 50 10 NOT_FOUND - no queue",

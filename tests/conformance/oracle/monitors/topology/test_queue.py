@@ -228,3 +228,9 @@ def test_a_purge_by_the_empty_name_may_be_that_of_another_queue(play) -> None:
 
 def test_a_purge_without_an_answer_may_come_late(play) -> None:
     assert play(QUIET + "@drain q m1 \n @barrier 1").broken == []
+
+
+def test_who_lets_the_owner_use_an_exclusive_queue_has_refused_nobody(play) -> None:
+    """QUEUE-007: it was held where nobody else had tried, as on StrangeQ, which is not asked for queues."""
+    used = play(BESIDE + "d:2 > purge q \n d:2 < purge-ok says=0")
+    assert (used.broken, used.exercised.get("QUEUE-007", 0)) == ([], 0)
