@@ -126,6 +126,7 @@ def lost_lives_on(parts: Parts) -> None:
     "where one consumer is served, what it holds is lost when it is cancelled and comes back under its tag",
     "AUTO-001",
     "SAC-003",
+    "SAC-002",
     field="https://github.com/rabbitmq/rabbitmq-server/commit/c55fd217ad",
 )
 def own_successor(parts: Parts) -> None:
