@@ -91,7 +91,7 @@ def not_empty(fact: FoundEmpty, notes: Notes) -> None:
         if queue.there(copy, fact.channel, fact.since) and not queue.others(copy.entered, fact.receiver):
             doubtful = hindered or (copy.undecided and not copy.seen)
             if fate.may_be_by_purge(copy):
-                doubtful = doubtful or not fate.by_purge(copy)
+                doubtful = doubtful or not purging.returned(copy)
                 purging.gone(fact, copy, "get-empty", notes, certain=not doubtful)
                 return
             if LAST in fact.claims:

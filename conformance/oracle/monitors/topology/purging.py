@@ -25,7 +25,7 @@ SPARED, LAST, QUIET = "QUEUE-019", "QUEUE-015", "NOWAIT-004"
 @judges(Delivered, SPARED, again=True)
 def came_back(fact: Delivered, notes: Notes) -> None:
     """It was out with a client when the queue was purged, and was returned after that."""
-    if _returned(fact.copy):
+    if returned(fact.copy):
         notes.exercise(SPARED)
 
 
@@ -34,7 +34,7 @@ def purged_as_well(fact: Missing, notes: Notes) -> None:
     """It is nowhere, after it was returned."""
     for copy in fact.copies:
         if fate.may_be_by_purge(copy):
-            gone(fact, copy, "the queue was drained, and did not deliver it", notes, certain=_returned(copy))
+            gone(fact, copy, "the queue was drained, and did not deliver it", notes, certain=returned(copy))
 
 
 def gone(fact: Missing | FoundEmpty, copy: Copy, seen: str, notes: Notes, certain: bool = True) -> None:
@@ -59,9 +59,12 @@ def left_behind(fact: FirstDelivery, notes: Notes) -> None:
     notes.find(SPARED, fact.event, allowed, seen, queue.purged, queue.emptied, unless=(LAST, QUIET))
 
 
-def _returned(copy: Copy) -> bool:
-    """Was it delivered before the purge, and certainly returned after it?"""
-    return fate.by_purge(copy) and not (copy.queue.purging or copy.indeterminate)
+def returned(copy: Copy) -> bool:
+    """Was it delivered before the purge, and certainly returned after it? What was settled in a transaction may have
+    been lost by its end."""
+    held = copy.holder
+    dealt = held is not None and held.settlement is not None and held.channel.transactional
+    return fate.by_purge(copy) and not (copy.queue.purging or copy.indeterminate or dealt)
 
 
 def _others(copy: Copy) -> list[str]:

@@ -213,3 +213,11 @@ def test_what_crossed_a_purge_may_have_gone_with_it(play) -> None:
     assert before.broken == ["QUEUE-019"]
     after = play("@queue q \n @open 1 \n" + purge.format("") + "@stock q m1 \n" + get.format("") + rest)
     assert after.broken == ["AUTO-001"]
+
+
+def test_what_was_settled_in_a_transaction_may_be_lost_by_its_end(play) -> None:
+    """QUEUE-019: so seen on LavinMQ, which loses what was settled when the channel recovers, and purges none of it."""
+    held = "@queue q \n @stock q m1 m2 \n @open 1 \n 1 > select \n 1 < select-ok \n @hold 1 q m1 \n"
+    rest = "90 > purge q \n 90 < purge-ok \n @close 1 \n @drain q \n - deadline drain q"
+    for settled, broken in (("1 > ack 1 \n @barrier 1 \n", []), ("", ["QUEUE-019"])):
+        assert play(held + settled + rest).broken == broken
