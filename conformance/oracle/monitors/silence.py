@@ -47,6 +47,8 @@ REPLIES = {
 """The rule that a missing answer comes nearest to; of other methods it is ERR-014."""
 ANY_METHOD = ("ERR-014", "QUEUE-034")
 """Rules that speak of nothing else than an answer."""
+OF_NUMBERS = frozenset({"TAG-007", "TAG-008", "TAG-009", "RQ-014"})
+"""Rules of which tags there are: who lets any unknown tag pass (ERR-002) says nothing of that."""
 OF_CASES = frozenset({"queue.purge", "basic.consume"})
 """Methods of which one rule speaks in general, and others in single cases."""
 
@@ -79,7 +81,8 @@ def mistake_let_pass(fact: Unanswered, notes: Notes) -> None:
     if (wrong.method, wrong.tag) == ("basic.reject", 0) and wrong.channel.came_back:
         rules.append("ACK-019")
     for rule in rules:
-        notes.find(rule, fact.event, f"channel.close 406 for {error.settlement}", observed, error.seq)
+        unless = ("ERR-002",) if rule in OF_NUMBERS else ()
+        notes.find(rule, fact.event, f"channel.close 406 for {error.settlement}", observed, error.seq, unless=unless)
 
 
 @judges(Unanswered, "ERR-009", "ERR-010", "QOS-025")

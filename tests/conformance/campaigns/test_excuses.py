@@ -58,6 +58,9 @@ ALWAYS = {
     "limited-in-octets",
     "recover-in-transaction",
     "recover-in-transaction-here",
+    "several-policies",
+    "last-queue-since",
+    "priority-above-maximum",
 }
 """Circumstances in which what is listed happens each time that a client does a certain thing, by what was measured."""
 SELDOM = {(name, "get-meets-deletion") for name in ("rabbitmq-3.8", "rabbitmq-3.10", "rabbitmq-4.0")}

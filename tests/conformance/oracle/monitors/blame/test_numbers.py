@@ -119,3 +119,11 @@ def test_a_mode_that_outlives_its_channel_explains_what_was_counted_before_the_s
     assert {(one.rule, one.unless) for one in lived} == {("CNF-002", ("ERR-007",)), ("CNF-006", ("ERR-007",))}
     fresh = play("@queue q \n @open 1 \n 1 > publish q m1 \n" + CONFIRM + after).judge.judgement.findings
     assert {(one.rule, one.unless) for one in fresh} == {("CNF-002", ()), ("CNF-006", ())}
+
+
+@pytest.mark.parametrize(("tag", "rule"), [(2**63, "TAG-009"), (99, "ERR-002")])
+def test_who_lets_any_unknown_tag_pass_says_nothing_of_tags(play, tag: int, rule: str) -> None:
+    """TAG-009, TAG-008, TAG-007: tags may well have 64 bits there. That the mistake is let pass is one fault."""
+    history = STOCK + f"@hold 1 q m1 \n 1 > ack {tag} \n @barrier 1 \n - deadline replies"
+    (found,) = (one for one in play(history).judge.judgement.findings if one.certain)
+    assert (found.rule, found.unless) == (rule, ("ERR-002",) if rule != "ERR-002" else ())
