@@ -25,3 +25,12 @@ def test_who_has_left_may_be_there_still(play: Play, case: str) -> None:
     history, unless = KEPT[case]
     found = play(history).judge.judgement.findings
     assert [(one.rule, one.unless) for one in found] == [(case.strip(), unless)]
+
+
+def test_a_consumer_that_ends_after_a_trespass_has_not_timed_out(play) -> None:
+    """QUEUE-007, TMO-001: another connection has asked to delete an exclusive queue, which it must not."""
+    there = "0 < start notify \n 0 > start-ok notify \n @open 1 \n 1 > declare q exclusive \n 1 < declare-ok q \n"
+    there += "@consume 1 q c1 \n"
+    trespass = "other:8 > open \n other:8 < open-ok \n other:8 > delete q no_wait \n"
+    for history, rule in ((there + trespass, "QUEUE-007"), (there, "TMO-001")):
+        assert play(history + "1 < cancel c1 no_wait", "rabbitmq-4.3").broken == [rule]
