@@ -7,20 +7,18 @@ breaks the rule of the level that counts. What settling and cancelling do afterw
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from dataclasses import dataclass, field
-
-from conformance.history.events import METHOD, TO_BROKER, Event
+from conformance.history.events import METHOD, Event
 from conformance.oracle.model.connections.channels import LIVE, ChannelLife, Consumer
 from conformance.oracle.model.connections.closing import ids_of
 from conformance.oracle.model.consumers.clocks import MS, TOLERANCE, Timer
 from conformance.oracle.model.consumers.timeouts import present
-from conformance.oracle.model.facts import ClosedUnasked, ConnectionFailed, Notified, Passed, TimedOut, TimeoutOverdue
+from conformance.oracle.model.facts import ClosedUnasked, ConnectionFailed, Notified, TimedOut, TimeoutOverdue
 from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.model.records import Delivery
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes
-from conformance.oracle.monitors.table import follows, judges
+from conformance.oracle.monitors.table import judges
+from conformance.oracle.monitors.topology.queue import LOCKED, trespass_on
 
 SECOND = 1000 * MS
 BANDS = (
@@ -29,8 +27,7 @@ BANDS = (
     (SECOND, "within 1 s"),
     (65 * SECOND, "within a minute"),
 )
-WITH_THE_LAST, UNUSED, LOCKED = "QUEUE-024", "POLICY-015", "QUEUE-007"
-QUEUES = 64
+WITH_THE_LAST, UNUSED = "QUEUE-024", "POLICY-015"
 """By these rules a queue goes, and its consumers are notified."""
 
 
@@ -226,25 +223,6 @@ def _about_nothing(fact: TimedOut, consumer: Consumer, notes: Notes) -> None:
         )
 
 
-@dataclass(slots=True)
-class Trespasses:
-    """By exclusive queue, when another connection asked to delete it. That must be refused."""
-
-    asked: OrderedDict[str, int] = field(default_factory=OrderedDict)
-
-
-@follows("queue.delete", rules=(LOCKED,))
-def trespassed(fact: Passed, notes: Notes) -> None:
-    """It would be gone with its consumers."""
-    name = fact.event.queue or ""
-    queue = fact.topology.queue(fact.connection.vhost, name)
-    if fact.event.direction == TO_BROKER and queue is not None and queue.owner not in (None, fact.connection):
-        asked = notes.memory(Trespasses).asked
-        asked[name] = fact.event.seq
-        if len(asked) > QUEUES:
-            asked.popitem(last=False)
-
-
 @judges(Notified, "TMO-001", "TMO-019", WITH_THE_LAST, UNUSED, LOCKED)
 def exempt(fact: Notified, notes: Notes) -> None:
     """Consumers that never time out: of classic queues where queues watch, and without acknowledgement. Of a queue that
@@ -256,7 +234,7 @@ def exempt(fact: Notified, notes: Notes) -> None:
         return
     if consumer.source.kind == "classic" and "quorum" in notes.profile.queue_types:
         notes.find(
-            _gone_by(consumer.source, notes.memory(Trespasses).asked.get(consumer.queue, 0)) or "TMO-001",
+            _gone_by(consumer.source, trespass_on(consumer.queue, notes)) or "TMO-001",
             fact.event,
             f"{consumer.tag} goes on: its queue is a classic queue, and still exists",
             f"basic.cancel for {consumer.tag}",

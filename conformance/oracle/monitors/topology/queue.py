@@ -8,6 +8,7 @@ A memory of the family: the names that declarations have asked for, and those th
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from string import ascii_letters, digits
 from typing import Any
@@ -51,6 +52,8 @@ LINE_BREAKS = frozenset("\r\n")
 SIGNS = frozenset(ascii_letters + digits + "-_.:")
 """What the text lets a name of a queue have."""
 MOST = 1024
+TRESPASSES = 64
+"""This many of them are remembered."""
 USUAL = 127
 
 
@@ -94,6 +97,30 @@ def locked(asked: Asked) -> bool | None:
     if asked.event.method == UNBIND and not binding_stands(asked):
         return None
     return queue.there_for(asked.actor)
+
+
+@dataclass(slots=True)
+class Trespasses:
+    """By exclusive queue, when another connection asked to delete it. That must be refused."""
+
+    asked: OrderedDict[str, int] = field(default_factory=OrderedDict)
+
+
+@follows("queue.delete", rules=(LOCKED,))
+def trespassed(fact: Passed, notes: Notes) -> None:
+    """It would be gone with its consumers."""
+    name = fact.event.queue or ""
+    queue = fact.topology.queue(fact.connection.vhost, name)
+    if fact.event.direction == TO_BROKER and queue is not None and queue.owner not in (None, fact.connection):
+        asked = notes.memory(Trespasses).asked
+        asked[name] = fact.event.seq
+        if len(asked) > TRESPASSES:
+            asked.popitem(last=False)
+
+
+def trespass_on(name: str, notes: Notes) -> int:
+    """When another connection asked last to delete this queue; 0: none did."""
+    return notes.memory(Trespasses).asked.get(name, 0)
 
 
 @grants(LOCKED, "queue.purge", "basic.get", "basic.consume", counts=False)
