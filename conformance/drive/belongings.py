@@ -19,10 +19,18 @@ class Belongings:
         self._deleting: dict[tuple[str, int], list[str]] = {}
         self._deleted: dict[str, RawConnection] = {}
         """Queues that may be declared again."""
-        self._removed: set[str] = set()
+        self._removed: dict[str, None] = {}
         """Exchanges likewise."""
+        self._taken: set[str | None] = set()
         self._again: set[str] = set()
         """Exchanges that were declared after their deletion was asked for last."""
+
+    def take_gone(self, *, exchange: bool = False) -> str | None:
+        """The name of a queue, or of an exchange, that is deleted. Each is taken once; None where none is left."""
+        names = self._removed if exchange else self._deleted
+        name = next((one for one in names if one not in self._taken), None)
+        self._taken.add(name)
+        return name
 
     def watch(self, event: Event) -> None:
         """Takes note of deletions, of what became of them, and of what is there again after its deletion."""
@@ -35,12 +43,12 @@ class Belongings:
             gone = asked.pop(0) if asked else ""
             if event.method == "exchange.delete-ok" and gone in self.exchanges and gone not in self._again:
                 del self.exchanges[gone]
-                self._removed.add(gone)
+                self._removed[gone] = None
             elif gone in self.queues:
                 self._deleted[gone] = self.queues.pop(gone)
         elif event.method == "queue.declare-ok" and event.queue in self._deleted:
             self.queues[event.queue] = self._deleted.pop(event.queue)
-        elif event.method == "exchange.declare" and event.exchange in self.exchanges.keys() | self._removed:
+        elif event.method == "exchange.declare" and event.exchange in {**self.exchanges, **self._removed}:
             self.exchanges[event.exchange] = None
             self._again.add(event.exchange)
         elif event.method in ("channel.close", "channel.open"):

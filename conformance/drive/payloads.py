@@ -35,6 +35,10 @@ class Payloads:
         self._consumers[owner] += 1
         return self.long(f"c{self._consumers[owner]}")
 
+    def name_again(self) -> None:
+        """From now on consumers get the tags that others had before them."""
+        self._consumers.clear()
+
     def long(self, name: str) -> str:
         """The name, of as many characters as names have here."""
         return name.ljust(self.length, "-")

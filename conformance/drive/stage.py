@@ -227,11 +227,17 @@ class Stage:
         return 0 < here.count("queue.declare") <= here.count("queue.declare-ok")
 
     def exchange(
-        self, *queues: str, kind: str = "fanout", key: str = "", arguments: Mapping[str, Any] | None = None
+        self,
+        *queues: str,
+        kind: str = "fanout",
+        key: str = "",
+        arguments: Mapping[str, Any] | None = None,
+        name: str | None = None,
     ) -> str:
-        """Declares a fresh private exchange that leads to these queues, and waits until it does."""
+        """Declares a private exchange that leads to these queues, and waits until it does. It has a fresh name, unless
+        it is given one that is free."""
         self.require(*(arguments or ()))
-        name = self.recorder.private_name()
+        name = name or self.recorder.private_name()
         channel, seen = self._hand(self.connection), len(self.events)
         self.belongings.exchanges[name] = None
         channel.declare_exchange(name, kind, arguments=arguments)
@@ -405,7 +411,9 @@ class Stage:
     # -- inside
 
     def meant(self, channel: Channel, tag: int) -> int:
-        """The tag that a scene means by this one."""
+        """The tag that a scene means by this one. Raises SceneOver where that is none: fewer came than are meant."""
+        if tag < 0:
+            raise SceneOver(f"fewer deliveries have come than the scene counts on: it means tag {tag}")
         return tag
 
     def view_of(self, channel: Channel) -> ChannelView | None:

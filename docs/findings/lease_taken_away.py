@@ -4,8 +4,8 @@
 
 Ten queues get a policy with expires, 3 s. 1.3 s later that is removed, or sets an hour, or stays. Nobody uses the
 queues. 6 s after the policy was set, how many of them are there? First one policy is for all ten; then each queue has a
-policy of its own, and these are changed one after the other. At last one policy stays, and another one, which is for no
-queue, is set every 50 ms.
+policy of its own, and these are changed one after the other. Then one policy is for all ten, which have an x-expires of
+two hours as well. At last one policy stays, and another one, which is for no queue, is set every 50 ms.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from management import ask
 
 NAME, TIMES = "findings.lease_taken_away", 10
 LEASE, HOUR = 3_000, 3_600_000
+OWN = {"x_expires": 2 * HOUR}
 POLICIES = f"/api/policies/{quote('/', safe='')}/"
 QUEUES = [f"{NAME}.{number}." for number in range(TIMES)]
 FATES = ("is removed", "sets an hour", "stays")
@@ -42,11 +43,11 @@ def there(url: str, queue: str) -> bool:
     return found is not None and found[1] == wire.DECLARE_OK
 
 
-def show(url: str, admin: str, policies: list[str], fate: str, beside: bool = False) -> None:
+def show(url: str, admin: str, policies: list[str], fate: str, beside: bool = False, own: bool = False) -> None:
     connection = wire.Connection(url)
     connection.open(1)
     for queue in QUEUES:
-        connection.declare(1, queue, "classic")
+        connection.declare(1, queue, "classic", **(OWN if own else {}))
     for policy in policies:
         rule(admin, policy, LEASE)
     over = threading.Event()
@@ -62,7 +63,7 @@ def show(url: str, admin: str, policies: list[str], fate: str, beside: bool = Fa
     over.set()
     noise.join()
     kept = sum(there(url, queue) for queue in QUEUES)
-    whose = "one of each" if len(policies) > 1 else "one for all"
+    whose = ("one of each" if len(policies) > 1 else "one for all") + (", beside x-expires," if own else "")
     print(
         f"  {whose} {fate}{', and another one is set again and again' if beside else ''}: {kept} of {TIMES} are there"
     )
@@ -87,6 +88,8 @@ def main() -> None:
         for policies in ([NAME], QUEUES):
             for fate in FATES:
                 show(url, admin, policies, fate)
+        for fate in FATES:
+            show(url, admin, [NAME], fate, own=True)
         show(url, admin, [NAME], "stays", beside=True)
 
 

@@ -93,6 +93,7 @@ NAMES: Mapping[str, str] = {
     "priority-above-maximum": "a message has a higher priority than its queue",
     "overflow-by-both": "a message comes to a queue with x-overflow for which a policy sets overflow as well",
     "several-policies": "a client sets or removes a policy when there is another one",
+    "lease-by-both-changes": "a policy with expires is changed or removed, and its queue has x-expires as well",
     "time-to-live": "a queue gives its messages a time to live, or a message comes to it with one",
     "no-time-beside-consumers": "a message whose time to live is 0 comes to a queue that has a consumer",
     "time-beside-consumers": "a message with a time to live comes to a queue that has a consumer",

@@ -99,7 +99,7 @@ class Forms:
     asides: int = 0
     """The seed of what is asked in between; 0: nothing is."""
     together: bool = False
-    """In the second pass the flow is asked for before everything, in one write with it."""
+    """In each later pass the flow is asked for before everything, in one write with it."""
     sighted: bool = False
     """Nothing is said by which judges lose sight of what the scene is about."""
 

@@ -64,7 +64,7 @@ class Speaker:
         self._asides.prepare(idle)
 
     def say_again(self) -> None:
-        """The second pass begins."""
+        """A later pass begins."""
         self._together = self._joins
 
     def stop_asides(self) -> None:

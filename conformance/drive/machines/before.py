@@ -93,7 +93,8 @@ PAST: Mapping[str, Callable[[Stage, Channel, str], None]] = {
 }
 """Of a channel; those that open it again come first."""
 BOUNDED, BEQUEATHING = "limit", "dead-letter exchange"
-FEATURES = (*PAST, BOUNDED, BEQUEATHING)
+ARGUMENTS = BOUNDED, BEQUEATHING
+FEATURES = (*PAST, *ARGUMENTS)
 
 
 def arguments(declare: Callable[[], str], used: frozenset[str]) -> dict[str, Any]:

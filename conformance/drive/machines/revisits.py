@@ -27,9 +27,11 @@ BODIES = (0, 0, EMPTY, EMPTY, *(2**power + beside for power in range(3, 16) for 
 STOCKS = (0,) * 11 + (66,)
 """Of classic queues; so many are returned at once by quorum queues in any order."""
 WORN = 0, 0, 0, 20
+PASSES = 2, 2, 2, 3
 AS_OFTEN = 4
 """So many channels of a history, at most."""
-PASTS = tuple(map(frozenset, combinations(before.FEATURES, 3)))
+PASTS = tuple(map(frozenset, combinations(before.PAST, 4)))
+ARGUED = (frozenset[str](),) * 4 + tuple(map(frozenset, ({before.BOUNDED}, {before.BEQUEATHING}, before.ARGUMENTS)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,67 +44,84 @@ class Circumstances:
     give_back: bool
     stock: int
     alike: bool = False
-    """Consumers have the same tags on all channels."""
+    """Consumers have the same tags on all channels, and in all passes. What a pass declares has the names of what was
+    deleted before it."""
     worn: int = 0
     """The same was done so often on a channel, in one write."""
+    passes: int = 2
+    """The scene is played so many times."""
     forms: Forms = field(default_factory=Forms)
 
     @classmethod
     def drawn(cls, *seed: object) -> Circumstances:
         chance = random.Random(" ".join(map(str, seed)))
         return cls(
-            chance.choice(PASTS),
+            chance.choice(PASTS) | chance.choice(ARGUED),
             chance.choice(NAMES),
             chance.choice(BODIES),
             chance.random() < 0.5,
             chance.choice(STOCKS),
             chance.random() < 0.5,
             chance.choice(WORN),
+            chance.choice(PASSES),
             Forms.drawn(chance),
         )
 
 
 class Veteran(Stage):
-    """A stage on which everything has a past, and the second pass comes upon what the first one used."""
+    """A stage on which everything has a past, and a later pass comes upon what the ones before it used."""
 
     _now: Circumstances
     _reserved = ""
     """The queue of a channel's past. It is declared before the scene, which may ask for the last that was declared."""
     _again = False
     _worn = 0
-    _second: RawConnection | None = None
+    _former: RawConnection | None = None
+    _latest: RawConnection | None = None
+    """The first connection of the pass before, and of this one."""
     _speaker: Speaker | None = None
 
-    def twice(self, scene: Callable[[], None], circumstances: Circumstances) -> None:
+    def repeat(self, scene: Callable[[], None], circumstances: Circumstances) -> None:
+        """Plays the scene in several passes under these circumstances."""
         self._now, self._speaker = circumstances, Speaker(self, circumstances.forms)
         self._roster.passed_over = self._speaker.passed_over
         self.payloads.length, self.payloads.octets = circumstances.length, circumstances.octets
         self.payloads.alike = circumstances.alike
-        self._again, self._second, self._worn = False, None, 0
+        self._again, self._former, self._latest, self._worn = False, None, None, 0
         self._opened: list[Channel] = []
         self._declared: list[tuple[Mapping[str, Any], str]] = []
+        self._taken: set[Channel | str] = set()
+        """What this pass uses again."""
         self._before: dict[Channel, int] = {}
         self.connect("older")
         self._reserved = super().queue(before.arguments(super().queue, circumstances.used))
         if circumstances.forms.asides:
             self._speaker.prepare(super().queue())
         scene()
-        self.quiesce()
-        self._again = True
-        self._speaker.say_again()
-        scene()
+        for _ in range(1, circumstances.passes):
+            self.quiesce()
+            self._begin_again(self._speaker)
+            scene()
+
+    def _begin_again(self, speaker: Speaker) -> None:
+        self._again, self._former, self._latest = True, self._latest, None
+        self._taken.clear()
+        if self._now.alike:
+            self.payloads.name_again()
+        speaker.say_again()
 
     @property
     def connection(self) -> RawConnection:
-        """The first connection, in both passes; where the first pass ended it, the second has another one."""
-        first = super().connection
-        if not self._again:
-            return first
-        self._second = self._second or (first if first.alive else self.connect("c1"))
-        return self._second
+        """The first connection, in all passes; where one has ended it, the next one has another."""
+        if self._latest is None:
+            former = self._former or super().connection
+            self._latest = former if former.alive or not self._again else self.connect("c1")
+        return self._latest
 
     def connect(self, name: str, *arguments: Any, **more: Any) -> RawConnection:
-        return super().connect(f"{name} again" if name in self.connections else name, *arguments, **more)
+        while name in self.connections:
+            name += " again"
+        return super().connect(name, *arguments, **more)
 
     def channel(self, number: int | None = None, connection: RawConnection | None = None) -> Channel:
         used = self._used() if number is None and connection is None else None
@@ -125,19 +144,28 @@ class Veteran(Stage):
         """With a past, unless the scene asks for something of its own."""
         if name or declare or durable is not None or self._speaker is None:
             return super().queue(arguments, durable, name=name, **declare)
-        for one in self._declared if self._again else ():
-            if one[0] == (arguments or {}) and one[1] in self.belongings.queues and not self._consumed(one[1]):
-                self._declared.remove(one)
-                return one[1]
+        for given, former in self._declared if self._again else ():
+            if given == (arguments or {}) and former not in self._taken and self._is_idle(former):
+                self._taken.add(former)
+                return former
         given = arguments or before.arguments(super().queue, self._now.used)
         if self.queue_type == "classic":
             given, durable = self._speaker.arguments(given), False if self._speaker.transient else None
-        queue = super().queue(given, durable)
+        queue = super().queue(given, durable, name=self._name_of_old())
         self._declared.append((arguments or {}, queue))
+        self._taken.add(queue)
         self._speaker.lead(queue)
         if self.queue_type == "classic" and not arguments:
             self.backstage(queue).publish(queue, self._now.stock)
         return queue
+
+    def exchange(self, *queues: str, name: str | None = None, **declare: Any) -> str:
+        return super().exchange(*queues, name=name or self._name_of_old(exchange=True), **declare)
+
+    def _name_of_old(self, *, exchange: bool = False) -> str | None:
+        """The name of one that was deleted in a pass before."""
+        reused = self._again and self._now.alike
+        return self.belongings.take_gone(exchange=exchange) if reused else None
 
     def finish(self, *, give_back: bool = False) -> Judgement:
         if self._speaker is not None:
@@ -148,25 +176,27 @@ class Veteran(Stage):
         super().transmit(channel, *(self._speaker.said(channel, items) if self._speaker else items))
 
     def _used(self) -> Channel | None:
-        """A channel of the first pass that is idle."""
+        """A channel of a pass before that is idle."""
         for channel in self._opened if self._again else ():
-            if channel.state == "open" and channel.connection.alive and not _busy(channel):
-                self._opened.remove(channel)
+            here = channel.state == "open" and channel.connection.alive
+            if here and channel not in self._taken and not _busy(channel):
+                self._taken.add(channel)
                 view = channel.view
                 self._before[channel] = view.last_tag if view is not None else 0
                 return channel
         return None
 
-    def _consumed(self, queue: str) -> bool:
-        """Does it still have consumers of the first pass? They would take what the second one is about."""
+    def _is_idle(self, queue: str) -> bool:
+        """Is it there, without consumers of a pass before? They would take what this one is about."""
         views = [channel.view for channel in self.used()]
-        return any(consumer.queue == queue for view in views if view for consumer in view.consumers.values())
+        consumed = any(consumer.queue == queue for view in views if view for consumer in view.consumers.values())
+        return queue in self.belongings.queues and not consumed
 
     def meant(self, channel: Channel, tag: int) -> int:
-        """Scenes count from the first delivery of a channel: on one that the first pass used, from where that ended."""
+        """Scenes count from the first delivery of a channel: on one that a pass before used, from where that ended."""
         before = self._before.get(channel, 0) if self._again else 0
         if not before:
-            return tag
+            return super().meant(channel, tag)
         unacked = channel.unacked
         return tag + before if tag not in unacked and tag + before in unacked else tag
 
@@ -178,8 +208,9 @@ class Veteran(Stage):
         if self._now.worn and self._worn < AS_OFTEN:
             self._worn += 1
             before.worn(self, channel, self._now.worn)
-        if channel.connection is self.connection and not self._again:
+        if channel.connection is self.connection:
             self._opened.append(channel)
+            self._taken.add(channel)
         return channel
 
 

@@ -51,8 +51,10 @@ def perform(play: Play, bench: Bench) -> tuple[Stage, BaseException | None]:
 def once_more(play: Play, bench: Bench) -> tuple[Stage, BaseException | None]:
     """The same under circumstances that the seed draws."""
     drawn = Circumstances.drawn(bench.seed + (play.again or 0), play.first)
+    if play.timed:
+        drawn = replace(drawn, passes=2)
     with bench.staged(Veteran, play.name, play.check.rules, play.queue_type) as stage:
-        acted = partial(stage.twice, play.on(stage), drawn)
+        acted = partial(stage.repeat, play.on(stage), drawn)
         return stage, run(stage, acted, give_back=drawn.give_back and not play.timed)
 
 

@@ -299,6 +299,19 @@ def lease_never_removed(self: Queue, definition: Definition) -> None:
         self.settings = replace(self.settings, expires=before)
 
 
+@replaces(
+    "queue.heed",
+    "policies.own-lease-lost",
+    "a queue with a time of its own goes by the policy's when that is gone",
+    "POLICY-017",
+)
+def own_lease_lost(self: Queue, definition: Definition) -> None:
+    before = self.settings.expires
+    Queue.heed(self, definition)
+    if None not in (before, self.declared.expires):
+        self.settings = replace(self.settings, expires=min(before or 0.0, self.settings.expires or 0.0))
+
+
 @replaces("vhost.heed_policies", "policies.shorter-lease-later", "a shorter time waits for the longer", "POLICY-017")
 def shorter_lease_later(self: VirtualHost) -> None:
     for exchange in self.exchanges.values():

@@ -48,7 +48,7 @@ def said(stage: Veteran, forms: Forms, **circumstances: Any) -> list[Event]:
         channel.nack(channel.unacked[0])
         stage.barrier(channel)
 
-    stage.twice(scene, replace(PLAIN, forms=forms, **circumstances))
+    stage.repeat(scene, replace(PLAIN, forms=forms, **circumstances))
     assert stage.finish(give_back=True).findings == []
     stage.cleanup()
     return [event for event in stage.events if event.direction == TO_BROKER]
@@ -129,7 +129,7 @@ def test_a_limit_of_the_scene_is_not_mixed_with_another(target: Target) -> None:
     def scene() -> None:
         stage.queue({"x-max-length": 2})
 
-    stage.twice(scene, replace(PLAIN, forms=Forms(unreached=("x-overflow", "x-expires"))))
+    stage.repeat(scene, replace(PLAIN, forms=Forms(unreached=("x-overflow", "x-expires"))))
     stage.finish()
     limited = [one.arguments for one in sent(stage.events, "queue.declare") if '"x-max-length"' in one.arguments]
     assert limited
@@ -164,7 +164,7 @@ def test_a_queue_that_was_deleted_is_not_declared_again(target: Target) -> None:
             channel.flow()
         stage.quiesce()
 
-    stage.twice(scene, replace(PLAIN, forms=Forms(asides=1)))
+    stage.repeat(scene, replace(PLAIN, forms=Forms(asides=1)))
     deleted = [one.queue for one in sent(stage.events, "queue.delete")]
     for queue in deleted:
         named = [one.method for one in stage.events if one.direction == TO_BROKER and one.queue == queue]
@@ -193,7 +193,7 @@ def test_a_channel_that_a_scene_gives_a_mode_keeps_it(target: Target) -> None:
         channel.tx_commit()
         stage.quiesce()
 
-    stage.twice(scene, replace(PLAIN, forms=Forms(confirmed=True)))
+    stage.repeat(scene, replace(PLAIN, forms=Forms(confirmed=True)))
     assert stage.finish().findings == []
     assert not sent(stage.events, "confirm.select")
     stage.cleanup()

@@ -346,10 +346,14 @@ def test_the_smaller_lease(stage: Stage) -> None:
 
 
 @rule("POLICY-017", queue_types=CLASSIC)
-@pytest.mark.parametrize("turns", [(0, HOUR, SHORT), (0,)], ids=["several", "removed"])
-def test_the_lease_changes(stage: Stage, turns: Sequence[int]) -> None:
-    """It is removed, made longer, and made shorter, while nobody uses the queues. And removed, with no other policy."""
-    before = {stage.queue(): HOUR if life == SHORT else LEASE for life in turns}
+@pytest.mark.parametrize(
+    ("turns", "own"), [((0, HOUR, SHORT), 0), ((0,), 0), ((0,), HOUR)], ids=["several", "removed", "beside"]
+)
+def test_the_lease_changes(stage: Stage, turns: Sequence[int], own: int) -> None:
+    """It is removed, made longer, and made shorter, while nobody uses the queues. And removed, with no other policy;
+    and that again, where the queue has a long one of its own."""
+    given = {"x-expires": own} if own else None
+    before = {stage.queue(given): HOUR if life == SHORT else LEASE for life in turns}
     names = [put(stage, only(queue), {EXPIRES: life}) for queue, life in before.items()]
     heeded(stage)
     for queue, name, life in zip(before, names, turns, strict=True):

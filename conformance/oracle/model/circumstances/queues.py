@@ -10,6 +10,7 @@ from conformance.oracle.model.circumstances.endings import outstanding, unopened
 from conformance.oracle.model.circumstances.places import EVERYWHERE, Found, life, on
 from conformance.oracle.model.connections.channels import CANCELLING
 from conformance.oracle.topology import meeting
+from conformance.oracle.topology.policies import fits
 
 if TYPE_CHECKING:
     from conformance.oracle.model.connections.connection import Connection
@@ -140,3 +141,8 @@ def ruled(model: Model, event: Event) -> Found:
     others = (one for key, one in model.topology.policies.by_key.items() if key != mine)
     if event.args.get("state") in ("setting", "clearing") and not all(one.gone for one in others):
         yield EVERYWHERE, "several-policies"
+    former = model.topology.policies.by_key.get(mine)
+    if former is None or former.gone or "expires" not in former.definition:
+        return
+    if any("x-expires" in one.arguments and fits(former.pattern, one.name) for one in model.topology.queues.values()):
+        yield EVERYWHERE, "lease-by-both-changes"

@@ -10,6 +10,7 @@ from codec import methods as m
 from conformance.catalogue import profiles
 from conformance.drive.drivers.raw import Target
 from conformance.drive.machines.revisits import AS_OFTEN, Circumstances, Veteran
+from conformance.drive.stage import SceneOver
 from conformance.history.recorder import Recorder
 
 
@@ -31,7 +32,7 @@ def test_the_second_pass_comes_upon_what_the_first_one_used(veteran: Veteran) ->
         veteran.barrier(channel)
         seen.append((channel, queue))
 
-    veteran.twice(scene, under("reopen", "dead-letter exchange", length=65))
+    veteran.repeat(scene, under("reopen", "dead-letter exchange", length=65))
     assert veteran.finish(give_back=True).findings == []
     assert seen[0] == seen[1]
     assert len(seen[0][1]) == 65
@@ -48,7 +49,7 @@ def test_a_channel_that_still_holds_something_is_not_used_again(veteran: Veteran
         veteran.quiesce()
         seen.append(channel)
 
-    veteran.twice(scene, under("nowait"))
+    veteran.repeat(scene, under("nowait"))
     assert veteran.finish().findings == []
     assert seen[0] is not seen[1]
     veteran.cleanup()
@@ -68,9 +69,86 @@ def test_tags_may_be_the_same_on_all_channels(veteran: Veteran) -> None:
         seen.extend(channel.consume(veteran.queue()) for channel in veteran.channels(2) for _ in range(2))
         veteran.quiesce()
 
-    veteran.twice(scene, replace(under(), alike=True))
+    veteran.repeat(scene, replace(under(), alike=True))
     assert veteran.finish().findings == []
     assert seen[:4] == ["c1", "c2", "c1", "c2"]
+    veteran.cleanup()
+
+
+def test_each_pass_comes_upon_what_the_one_before_used(veteran: Veteran) -> None:
+    seen: list[tuple[object, str]] = []
+
+    def scene() -> None:
+        channel, queue = veteran.channel(), veteran.queue()
+        channel.publish(queue)
+        veteran.barrier(channel)
+        seen.append((channel, queue))
+
+    veteran.repeat(scene, replace(under("get"), passes=3))
+    assert veteran.finish().findings == []
+    assert len(seen) == 3
+    assert len(set(seen)) == 1
+    veteran.cleanup()
+
+
+def test_a_pass_whose_connection_ended_leaves_the_next_one_another(veteran: Veteran) -> None:
+    seen: list[str] = []
+
+    def scene() -> None:
+        veteran.channel()
+        seen.append(veteran.connection.name)
+        veteran.connection.close()
+        veteran.quiesce()
+
+    veteran.repeat(scene, replace(under(), passes=3))
+    assert veteran.finish().findings == []
+    assert seen == ["c1", "c1 again", "c1 again again"]
+    veteran.cleanup()
+
+
+def test_the_second_pass_uses_the_names_of_what_is_gone(veteran: Veteran) -> None:
+    """Tags of consumers that are cancelled, and names of queues and exchanges that are deleted."""
+    seen: list[tuple[str, str, str]] = []
+
+    def scene() -> None:
+        channel, queue, exchange = veteran.channel(), veteran.queue({"x-max-length": 9}), veteran.exchange()
+        seen.append((channel.consume(queue), queue, exchange))
+        veteran.quiesce()
+        channel.cancel(seen[-1][0])
+        channel.delete(queue)
+        channel.delete_exchange(exchange)
+        veteran.quiesce()
+
+    veteran.repeat(scene, replace(under(), alike=True))
+    assert veteran.finish().findings == []
+    assert seen[0] == seen[1]
+    veteran.cleanup()
+
+
+def test_names_are_fresh_without_that(veteran: Veteran) -> None:
+    seen: list[tuple[str, str]] = []
+
+    def scene() -> None:
+        channel, queue = veteran.channel(), veteran.queue()
+        seen.append((channel.consume(queue), queue))
+        veteran.quiesce()
+        channel.delete(queue)
+        veteran.quiesce()
+
+    veteran.repeat(scene, under())
+    assert veteran.finish().findings == []
+    assert len({*seen[0], *seen[1]}) == 4
+    veteran.cleanup()
+
+
+def test_a_scene_that_means_a_tag_below_0_is_over(veteran: Veteran) -> None:
+    def scene() -> None:
+        channel = veteran.channel()
+        channel.ack(len(channel.unacked) - 1)
+
+    with pytest.raises(SceneOver, match="it means tag -1"):
+        veteran.repeat(scene, under())
+    assert veteran.finish().findings == []
     veteran.cleanup()
 
 
@@ -82,7 +160,7 @@ def test_a_queue_that_still_has_consumers_is_not_used_again(veteran: Veteran) ->
         veteran.channel().consume(seen[-1])
         veteran.quiesce()
 
-    veteran.twice(scene, under("nowait"))
+    veteran.repeat(scene, under("nowait"))
     assert veteran.finish().findings == []
     assert seen[0] != seen[1]
     veteran.cleanup()
@@ -98,7 +176,7 @@ def test_who_loses_its_connection_in_the_first_pass_has_another_one_in_the_secon
         seen.append(channel.connection.name)
         assert veteran.connection is channel.connection, "for the rest of the pass, too"
 
-    veteran.twice(scene, under("nowait"))
+    veteran.repeat(scene, under("nowait"))
     assert veteran.finish().findings == []
     assert seen == ["c1", "c1 again"]
     veteran.cleanup()
@@ -110,7 +188,7 @@ def test_the_queue_that_channels_were_used_for_has_what_the_past_is_about(vetera
     def scene() -> None:
         veteran.channel(connection=veteran.connect("apart"))
 
-    veteran.twice(scene, under("get", "dead-letter exchange", "limit"))
+    veteran.repeat(scene, under("get", "dead-letter exchange", "limit"))
     (used,) = {event.queue for event in veteran.events if event.method == "basic.get"}
     (told,) = (event.args for event in veteran.events if event.method == "queue.declare" and event.queue == used)
     assert {"x-max-length", "x-dead-letter-exchange"} <= told["arguments"].keys()
@@ -131,7 +209,7 @@ def test_scenes_count_deliveries_from_where_the_first_pass_ended(veteran: Vetera
         veteran.barrier(channel)
         assert (channel.state, channel.unacked) == ("open", [])
 
-    veteran.twice(scene, under("nowait"))
+    veteran.repeat(scene, under("nowait"))
     tags = [
         event.delivery_tag for event in veteran.events if event.method in ("basic.ack", "basic.nack", "basic.reject")
     ]
@@ -152,7 +230,7 @@ def test_what_was_done_often_leaves_nothing_behind(veteran: Veteran) -> None:
             veteran.barrier(channel)
             assert (channel.state, channel.unacked) == ("open", [])
 
-    veteran.twice(scene, replace(under(), worn=7))
+    veteran.repeat(scene, replace(under(), worn=7))
     many = [event for event in veteran.events if event.method == "basic.ack" and event.has("multiple")]
     assert len(many) == sum(event.method == "basic.qos-ok" for event in veteran.events) == 7 * AS_OFTEN
     assert {event.delivery_tag for event in many} == {0}
@@ -169,7 +247,7 @@ def test_another_virtual_host_has_no_past(veteran: Veteran) -> None:
         connection.target = other
         assert veteran.channel(connection=connection).state == "open"
 
-    veteran.twice(scene, under("get"))
+    veteran.repeat(scene, under("get"))
     asked = [event.connection for event in veteran.events if event.method == "basic.get"]
     assert not [name for name in asked if name.startswith("apart")]
     assert veteran.finish().findings == []

@@ -36,6 +36,7 @@ EXPIRING = "@queue q classic durable \n @open 1 \n 1 > publish q m1 expiration=6
 SELECTED = "@open 1 \n 1 > select \n 1 < select-ok \n"
 ROOM = "@queue q classic x-max-length=1 x-overflow=reject-publish \n @stock q m1 \n @open 1 \n"
 LISTENS = "@consume 1 amq.rabbitmq.reply-to r no_ack \n"
+LEASED = '@queue q classic {} \n - rule p ^q$ {{"expires":3000}} \n '
 RULED = '@queue q classic {} \n @open 1 \n - rule p ^q$ {{"overflow":"reject-publish"}} \n '
 PRIORITIES = "@queue q classic x-max-priority=3 \n @open 1 \n"
 CANCELLED = "1 > cancel c1 \n 1 < cancel-ok c1 \n"
@@ -165,6 +166,7 @@ ARISES = {
     "expires-among-priorities": PRIORITIES + "1 > publish q m1 expiration=50",
     "overflow-by-both": RULED.format("x-overflow=drop-head") + "1 > publish q m1",
     "several-policies": RULED.format("x-max-length=1") + '- rule r ^r$ {"expires":1}',
+    "lease-by-both-changes": LEASED.format("x-expires=9000") + "- unrule p",
     "time-to-live": "@queue q \n @open 1 \n 1 > publish q m1 expiration=50",
     "no-time-beside-consumers": "@queue q \n @consume 1 q c1 \n 1 > publish q m1 expiration=0",
     "time-beside-consumers": "@queue q classic x-message-ttl=9 \n @consume 1 q c1 \n 1 > publish q m1",
@@ -268,6 +270,7 @@ MISSES = {
     "expires-among-priorities": "@queue q \n @open 1 \n 1 > publish q m1 expiration=50",
     "overflow-by-both": RULED.format("x-max-length=1") + "1 > publish q m1",
     "several-policies": RULED.format("x-max-length=1") + '- rule p ^q$ {"expires":1}',
+    "lease-by-both-changes": LEASED.format("x-max-length=1") + "- unrule p",
     "time-to-live": "@queue q \n @open 1 \n 1 > publish q m1",
     "no-time-beside-consumers": "@queue q \n @open 1 \n 1 > publish q m1 expiration=0",
     "time-beside-consumers": "@queue q classic x-message-ttl=9 \n @open 1 \n 1 > publish q m1",
