@@ -58,7 +58,7 @@ def _forget(model: Model, event: Event, promised: Mapping[str, list[Copy]]) -> N
 
 def _recover(queue: Queue, promised: list[Copy], at: int) -> None:
     queue.opaque, kept = True, set(promised)
-    for copy in queue.copies.values():
+    for copy in list(queue.copies.values()):
         if copy not in kept:
             queue.unsettle(copy, indeterminate=True)
     for copy in promised:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.oracle.model.memory import UNCERTAIN
 from tests.support.tables import Play
 
 KILLED = "- killed \n - end c fin \n d:1 > open \n d:1 < open-ok \n"
@@ -16,6 +17,10 @@ HISTORIES = {
     + "1 < ack 1 \n"
     + KILLED
     + "d:1 > get r no_ack \n d:1 < get-empty",
+    "more messages than are remembered": "@queue q durable \n @open 1 \n"
+    + "".join(f"1 > publish q m{number} \n" for number in range(2 * UNCERTAIN))
+    + KILLED
+    + "d:1 > get q no_ack \n d:1 < get-empty",
 }
 
 
