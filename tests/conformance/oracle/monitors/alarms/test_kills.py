@@ -17,8 +17,9 @@ HISTORIES = {
     + "1 < ack 1 \n"
     + KILLED
     + "d:1 > get r no_ack \n d:1 < get-empty",
-    "more messages than are remembered": "@queue q durable \n @open 1 \n"
+    "more messages than are remembered": "@queue q durable \n @confirming 1 \n"
     + "".join(f"1 > publish q m{number} \n" for number in range(2 * UNCERTAIN))
+    + f"1 < ack {2 * UNCERTAIN} multiple \n"
     + KILLED
     + "d:1 > get q no_ack \n d:1 < get-empty",
 }
