@@ -1,7 +1,7 @@
 """The time that a process may spend on evidence: to shrink findings, play them again, and write their reproducers.
 
 A broker that is wrong in many ways must not make a run endless. Time spent on one finding is missing for the next. So
-each finding gets a third of what is left, and never more than `EACH`. When half of the time is spent, only findings of
+each finding gets a quarter of what is left, and never more than `EACH`. When half of the time is spent, only findings of
 rules that have no reproducer yet get any. When almost nothing is left, findings are kept as they were first seen.
 """
 
@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-EACH, ALTOGETHER = 60.0, 180.0
+EACH, ALTOGETHER = 40.0, 180.0
 """Seconds."""
-PART = 1 / 8
+PART = 1 / 5
 """The share of a run's time that evidence may take at most."""
 LEAST = 4.0
 """With less than this many seconds nothing is begun."""
@@ -41,7 +41,7 @@ class TimeBudget:
     @property
     def share(self) -> float:
         """Seconds that the next finding may take, or the one that is looked into still may."""
-        return min(EACH, self.left / 3) if self._began is None else max(0.0, self._until - self.clock())
+        return min(EACH, self.left / 4) if self._began is None else max(0.0, self._until - self.clock())
 
     @property
     def empty(self) -> bool:

@@ -16,7 +16,7 @@ class Clock:
         return self.now
 
 
-def test_each_finding_gets_a_third_of_what_is_left_and_none_more_than_its_due() -> None:
+def test_each_finding_gets_a_quarter_of_what_is_left_and_none_more_than_its_due() -> None:
     clock = Clock()
     budget, shares = TimeBudget(clock=clock), list[float]()
     while not budget.empty:
