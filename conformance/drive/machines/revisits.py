@@ -95,6 +95,7 @@ class Veteran(Stage):
         self._before: dict[Channel, int] = {}
         self.connect("older")
         self._reserved = super().queue(before.arguments(super().queue, circumstances.used))
+        before.lived(self, self.backstage(self._reserved), self._reserved, circumstances.used)
         if circumstances.forms.asides:
             self._speaker.prepare(super().queue())
         scene()

@@ -75,6 +75,19 @@ def test_tags_may_be_the_same_on_all_channels(veteran: Veteran) -> None:
     veteran.cleanup()
 
 
+def test_the_channel_that_declares_has_a_past_too(veteran: Veteran) -> None:
+    seen: list[int] = []
+
+    def scene() -> None:
+        own = veteran.backstage(veteran.queue())
+        seen.append(sum(one.method == "channel.open" and one.channel == own.number for one in veteran.events))
+
+    veteran.repeat(scene, under("reopen"))
+    assert veteran.finish().findings == []
+    assert seen == [2, 2]
+    veteran.cleanup()
+
+
 def test_each_pass_comes_upon_what_the_one_before_used(veteran: Veteran) -> None:
     seen: list[tuple[object, str]] = []
 
