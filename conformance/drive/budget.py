@@ -1,8 +1,8 @@
 """The time that a process may spend on evidence: to shrink findings, play them again, and write their reproducers.
 
 A broker that is wrong in many ways must not make a run endless. Time spent on one finding is missing for the next. So
-each finding gets a quarter of what is left, and never more than `EACH`. When half of the time is spent, only findings of
-rules that have no reproducer yet get any. When almost nothing is left, findings are kept as they were first seen.
+each finding gets a quarter of what is left, and never more than `EACH`. When half of the time is spent, only findings
+of rules that have no reproducer yet get any. When almost nothing is left, findings are kept as they were first seen.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ BODIES = (0, 0, EMPTY, EMPTY, *(2**power + beside for power in range(3, 16) for 
 STOCKS = (0,) * 11 + (66,)
 """Of classic queues; so many are returned at once by quorum queues in any order."""
 WORN = 0, 0, 0, 20
+CROWDS = (0,) * 7 + (70,)
 PASSES = 2, 2, 2, 3
 AS_OFTEN = 4
 """So many channels of a history, at most."""
@@ -50,6 +51,8 @@ class Circumstances:
     """The same was done so often on a channel, in one write."""
     passes: int = 2
     """The scene is played so many times."""
+    crowd: int = 0
+    """So many bindings of a direct or topic exchange lead nothing to an idle queue."""
     forms: Forms = field(default_factory=Forms)
 
     @classmethod
@@ -64,6 +67,7 @@ class Circumstances:
             chance.random() < 0.5,
             chance.choice(WORN),
             chance.choice(PASSES),
+            chance.choice(CROWDS),
             Forms.drawn(chance),
         )
 
@@ -161,7 +165,18 @@ class Veteran(Stage):
         return queue
 
     def exchange(self, *queues: str, name: str | None = None, **declare: Any) -> str:
-        return super().exchange(*queues, name=name or self._name_of_old(exchange=True), **declare)
+        exchange = super().exchange(*queues, name=name or self._name_of_old(exchange=True), **declare)
+        if self._speaker is not None and declare.get("kind") in ("direct", "topic"):
+            self._crowd(exchange)
+        return exchange
+
+    def _crowd(self, exchange: str) -> None:
+        """Binds the idle queue to it, with keys that nobody uses."""
+        channel = self.backstage(self._reserved)
+        with self.batch():
+            for number in range(self._now.crowd):
+                channel.bind(self._reserved, exchange, f"unused.{number}")
+        self.quiesce()
 
     def _name_of_old(self, *, exchange: bool = False) -> str | None:
         """The name of one that was deleted in a pass before."""

@@ -88,6 +88,18 @@ def test_the_channel_that_declares_has_a_past_too(veteran: Veteran) -> None:
     veteran.cleanup()
 
 
+def test_idle_bindings_lead_nothing_anywhere(veteran: Veteran) -> None:
+    def scene() -> None:
+        queue = veteran.queue()
+        veteran.channel().publish("key", exchange=veteran.exchange(queue, kind="topic", key="#"))
+        veteran.quiesce()
+
+    veteran.repeat(scene, replace(under(), crowd=70))
+    assert veteran.finish().findings == []
+    assert sum(one.method == "queue.bind-ok" for one in veteran.events) == 2 * 71
+    veteran.cleanup()
+
+
 def test_each_pass_comes_upon_what_the_one_before_used(veteran: Veteran) -> None:
     seen: list[tuple[object, str]] = []
 
