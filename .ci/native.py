@@ -109,11 +109,27 @@ def final(node: ast.stmt) -> list[ast.stmt]:
     return [said for name, one in pairs for said in ast.parse(f"{ast.unparse(name)}: Final = {ast.unparse(one)}").body]
 
 
+class Collected(ast.NodeTransformer):
+    """`one in (*some, other)`: mypyc compares with each item that is written there, and knows no starred ones. So they
+    are collected first."""
+
+    def visit_Compare(self, node: ast.Compare) -> ast.Compare:
+        self.generic_visit(node)
+        if isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            node.comparators = [self._collected(one) for one in node.comparators]
+        return node
+
+    def _collected(self, among: ast.expr) -> ast.expr:
+        written = isinstance(among, (ast.Tuple, ast.List, ast.Set))
+        starred = written and any(isinstance(one, ast.Starred) for one in among.elts)
+        return ast.Call(ast.Name("tuple"), [among], []) if starred else among
+
+
 def rewritten(text: str) -> str:
     """A module of model or monitors as it is compiled."""
     for room in ROOMS:
         text = text.replace(f"conformance.oracle.{room}", f"{PACKAGE}.{room}")
-    tree, known = ast.parse(text), dict[str, list[Field]]()
+    tree, known = Collected().visit(ast.parse(text)), dict[str, list[Field]]()
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and any("dataclass(slots" in ast.unparse(one) for one in node.decorator_list):
             plain(node, known)
@@ -138,20 +154,24 @@ def copied(build: Path) -> list[str]:
     return [str(path.relative_to(build)) for path in sorted(package.glob("*/**/*.py"))]
 
 
-def compiled(build: Path) -> None:
-    """Compiles it, with what is said meanwhile in a log."""
+def translated(build: Path, *command: str) -> int:
+    """Has mypyc translate it to C, and performs this command of setuptools, with what is said meanwhile in a log."""
     (build / "setup.py").write_text(SETUP.format(modules=copied(build), name=PACKAGE), "utf-8")
     environment = {**os.environ, "MYPYPATH": f"{build}:{ROOT}"}
     with (build / "log.txt").open("w") as log:
-        done = subprocess.run(
-            [sys.executable, "setup.py", "build_ext", "--inplace"],
+        return subprocess.run(
+            [sys.executable, "setup.py", *command],
             check=False,
             cwd=build,
             env=environment,
             stdout=log,
             stderr=subprocess.STDOUT,
-        )
-    if done.returncode:
+        ).returncode
+
+
+def compiled(build: Path) -> None:
+    """Compiles it."""
+    if translated(build, "build_ext", "--inplace"):
         raise SystemExit(
             f"it cannot be compiled: {build / 'log.txt'} says why. A C compiler is needed "
             "(Debian: apt install gcc). Without a build everything works as before, only slower."
@@ -202,7 +222,7 @@ def main() -> None:
         print(f"{build} is up to date")
         return
     shutil.rmtree(BUILDS, ignore_errors=True)
-    print("compiling, which takes a minute or two ...", file=sys.stderr, flush=True)
+    print("compiling, which takes some minutes ...", file=sys.stderr, flush=True)
     compiled(build)
     number = proven(build)
     (build / PROVEN).write_text(f"{number}\n", "utf-8")

@@ -366,6 +366,14 @@ class ClientError:
         """The same in words."""
         return " or ".join(map(str, self.codes)) if self.code else "of any kind"
 
+    def forgiven(self) -> ClientError:
+        """The same mistake, for which nothing need follow any more, and which breaks no rule."""
+        same = ClientError(self.seq, "", self.code, self.class_id, self.method_id, self.what, optional=True)
+        same.channel, same.scope, same.number, same.answered = self.channel, self.scope, self.number, self.answered
+        same.names, same.done, same.also, same.instead = self.names, self.done, self.also, self.instead
+        same.octets, same.silent = self.octets, self.silent
+        return same
+
 
 @dataclass(slots=True, eq=False, repr=False)
 class SettlementError(ClientError):

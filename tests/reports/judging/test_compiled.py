@@ -7,7 +7,7 @@ import inspect
 import sys
 from collections.abc import Iterator
 from dataclasses import is_dataclass
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
@@ -110,6 +110,12 @@ def test_the_copy_judges_as_the_sources_and_each_goes_on_where_the_other_ended(
             for event in trace.events:
                 whole.step(event)
             assert second.judgement == whole.judgement
+
+
+@pytest.mark.skipif(find_spec("setuptools") is None, reason="setuptools is not installed: make native installs it")
+def test_mypyc_takes_the_copy(builder: ModuleType, tmp_path: Path) -> None:
+    """It is stricter than mypy, and there is C that it does not know how to write."""
+    assert builder.translated(tmp_path, "--name") == 0, (tmp_path / "log.txt").read_text()
 
 
 MODEL = compiled.ROOT / "conformance" / "oracle" / "model"

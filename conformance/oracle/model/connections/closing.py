@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from conformance.history.events import Event
@@ -64,7 +63,7 @@ def close_channel(model: Model, connection: Connection, event: Event) -> Facts:
     ids, hard = ids_of(event), opening.pending(connection, event)
     if hard is not None and _is_about(event, hard) and hard.rule != "ERR-010":
         yield ChannelInsteadOfConnection(event, channel, hard)
-        connection.error = replace(hard, rule="", optional=True) if hard.octets else None
+        connection.error = hard.forgiven() if hard.octets else None
         endings.shake(channel)
     elif channel.method_error is not None and not (ids in SETTLES and channel.unproven) and not _before(channel, event):
         yield Faulted(event, channel, channel.method_error)

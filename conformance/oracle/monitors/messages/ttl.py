@@ -201,8 +201,9 @@ def stopped(fact: Stopping, notes: Notes) -> None:
 
 
 def _milliseconds(value: object) -> int | None:
-    whole = isinstance(value, int) and not isinstance(value, bool) and value >= 0
-    return value * MILLISECOND if whole else None  # type: ignore[operator]
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        return None
+    return value * MILLISECOND
 
 
 def _plain(queue: NamedQueue, notes: Notes) -> bool:
