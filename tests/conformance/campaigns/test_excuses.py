@@ -59,6 +59,7 @@ ALWAYS = {
     "recover-in-transaction",
     "recover-in-transaction-here",
     "several-policies",
+    "lease-by-both-changes",
     "last-queue-since",
     "priority-above-maximum",
 }
