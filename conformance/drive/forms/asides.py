@@ -15,7 +15,10 @@ from conformance.drive.channel import Channel
 from conformance.drive.drivers.raw import Item
 from conformance.drive.forms.shape import changed
 from conformance.drive.stage import Stage
+from conformance.history.events import KILLED, RESTARTED
 
+ENDS = KILLED, RESTARTED
+"""Afterwards nothing more is asked: what is needed for it may be gone."""
 OFTEN = 0.15
 """Of what a scene sends, before so much something is asked."""
 
@@ -47,6 +50,7 @@ class Asides:
             self._forget(item.queue)
         elif isinstance(item, m.QueueDeclare):
             self._remember(item)
+        self._granted_by_now()
         if self._chance is None or not self._nowhere or channel.state != "open" or self._chance.random() >= OFTEN:
             return
         if not isinstance(item, (bytes, m.ChannelClose, m.ChannelOpen)):
@@ -82,5 +86,7 @@ class Asides:
         self._granted.update(
             one.queue for one in events[self._read :] if one.method == "queue.declare-ok" and one.queue
         )
+        if any(one.kind in ENDS for one in events[self._read :]):
+            self._nowhere = ""
         self._read = len(events)
         return self._granted
