@@ -13,7 +13,7 @@ from conformance.catalogue import profiles
 from conformance.drive.drivers.raw import Target
 from conformance.drive.forms.shape import HOURS, RANKED, RICH, UNREACHED, WAYS, Forms, changed
 from conformance.drive.machines.revisits import Circumstances, Veteran
-from conformance.history.events import TO_BROKER, Event
+from conformance.history.events import KILLED, RESTARTED, TO_BROKER, Event
 from conformance.history.recorder import Recorder
 from reference_broker import ReferenceBroker
 
@@ -171,6 +171,27 @@ def test_a_queue_that_was_deleted_is_not_declared_again(target: Target) -> None:
         assert named[-1] == "queue.delete"
     assert len(deleted) == 2
     stage.finish()
+    stage.cleanup()
+
+
+@pytest.mark.parametrize("ends", [None, RESTARTED, KILLED])
+def test_after_a_restart_nothing_is_asked_in_between(target: Target, ends: str | None) -> None:
+    """What it needs may be gone. Without one, it is asked for."""
+    stage, asked = veteran(target), list[int]()
+
+    def scene() -> None:
+        stage.channel()
+        if ends is not None:
+            stage.note(ends)
+        channel = stage.channel(connection=stage.connect("back"))
+        since = len(stage.events)
+        stage.transmit(channel, *(m.BasicQos(channel.number, 0, 0, False) for _ in range(50)))
+        methods = [one.method for one in stage.events[since:] if one.direction == TO_BROKER]
+        asked.append(len(methods) - methods.count("basic.qos"))
+
+    stage.repeat(scene, replace(PLAIN, forms=Forms(asides=1), passes=1))
+    assert bool(asked[0]) is (ends is None)
+    stage.cut()
     stage.cleanup()
 
 

@@ -23,7 +23,8 @@ def under(*used: str, length: int = 0) -> Circumstances:
     return Circumstances(frozenset(used), length, 0, give_back=True, stock=0)
 
 
-def test_the_second_pass_comes_upon_what_the_first_one_used(veteran: Veteran) -> None:
+@pytest.mark.parametrize("passes", [2, 3])
+def test_each_pass_comes_upon_what_the_one_before_used(veteran: Veteran, passes: int) -> None:
     seen: list[tuple[object, str]] = []
 
     def scene() -> None:
@@ -32,9 +33,10 @@ def test_the_second_pass_comes_upon_what_the_first_one_used(veteran: Veteran) ->
         veteran.barrier(channel)
         seen.append((channel, queue))
 
-    veteran.repeat(scene, under("reopen", "dead-letter exchange", length=65))
+    veteran.repeat(scene, replace(under("reopen", "dead-letter exchange", length=65), passes=passes))
     assert veteran.finish(give_back=True).findings == []
-    assert seen[0] == seen[1]
+    assert len(seen) == passes
+    assert len(set(seen)) == 1
     assert len(seen[0][1]) == 65
     assert next(iter(veteran.connections)) == "older"
     veteran.cleanup()
@@ -97,22 +99,6 @@ def test_idle_bindings_lead_nothing_anywhere(veteran: Veteran) -> None:
     veteran.repeat(scene, replace(under(), crowd=70))
     assert veteran.finish().findings == []
     assert sum(one.method == "queue.bind-ok" for one in veteran.events) == 2 * 71
-    veteran.cleanup()
-
-
-def test_each_pass_comes_upon_what_the_one_before_used(veteran: Veteran) -> None:
-    seen: list[tuple[object, str]] = []
-
-    def scene() -> None:
-        channel, queue = veteran.channel(), veteran.queue()
-        channel.publish(queue)
-        veteran.barrier(channel)
-        seen.append((channel, queue))
-
-    veteran.repeat(scene, replace(under("get"), passes=3))
-    assert veteran.finish().findings == []
-    assert len(seen) == 3
-    assert len(set(seen)) == 1
     veteran.cleanup()
 
 
