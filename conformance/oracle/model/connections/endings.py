@@ -13,6 +13,7 @@ from conformance.history.events import Event
 from conformance.oracle.model.connections.channels import CANCELLING, FAILING, NEVER, OPEN, ChannelLife
 from conformance.oracle.model.consumers import taking
 from conformance.oracle.model.doubts import races
+from conformance.oracle.model.queues import dropping
 from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.model.records import (
     EITHER,
@@ -145,9 +146,11 @@ def shake(channel: ChannelLife) -> None:
         copy = delivery.copy
         if copy.holder is delivery and (copy.place == GONE or copy.settlement is settlement):
             copy.queue.unsettle(copy, indeterminate=True)
+            dropping.exhume(copy, settlement)
     channel.unproven.clear()
     for queue in channel.lapsed:
-        queue.mix_up()
+        for mixed in filter(None, (queue, queue.dead_letters)):
+            mixed.mix_up()
     channel.lapsed.clear()
     refused = {channel.sent.get(ids, 0) for ids in RECOVERS} - {0}
     for entries in channel.unsynced.values():

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from conformance.oracle.model import memory
-from conformance.oracle.model.records import DEAD, GONE, Copy, Settlement
+from conformance.oracle.model.records import DEAD, GONE, WAITING, Copy, Settlement
 
 if TYPE_CHECKING:
     from conformance.oracle.model.queues.queue import Queue
@@ -62,6 +62,15 @@ def bury(queue: Queue, copy: Copy, settlement: Settlement | None, at: int, *, ce
         dead.fleeting = dead.unowed = target.lossy or queue.kind != "classic" or queue.deleted > 0 or not certain
         dead.indeterminate = dead.ambiguous = not certain
         target.put(dead)
+
+
+def exhume(copy: Copy, settlement: Settlement | None) -> None:
+    """Nobody knows whether this settlement has discarded the message: so nobody owes its dead letter either."""
+    heir = copy.queue.dead_letters
+    dead = heir.copies.get(copy.id) if heir is not None and settlement is not None else None
+    if dead is not None and dead.settlement is settlement and dead.place == WAITING:
+        dead.ambiguous = True
+        dead.queue.unsettle(dead, indeterminate=True)
 
 
 def disinherit(queue: Queue) -> None:

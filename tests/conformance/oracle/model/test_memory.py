@@ -10,6 +10,7 @@ from conformance.catalogue import profiles
 from conformance.history.events import END, HEARTBEAT, METHOD, OPEN, TO_BROKER, TO_CLIENT, Event
 from conformance.oracle.model import memory
 from conformance.oracle.monitors import Judge
+from tests.support.playbook import Playbook
 
 REMEMBERED = 64
 
@@ -190,6 +191,21 @@ def test_what_is_forgotten_and_proven_to_be_settled_does_not_come_back() -> None
     script = Script()
     found = lost_and_used_again(script, judged(script.consuming()), proven=True).judgement.findings
     assert "MODE-004" in {finding.rule for finding in found}
+
+
+@pytest.mark.parametrize(("end", "broken"), [("1 < closed 404 60 40 NOT_FOUND", []), ("@barrier 1", ["MODE-005"])])
+def test_dead_letters_of_what_is_forgotten_are_owed_if_it_was_settled(end: str, broken: list[str]) -> None:
+    """MODE-005: a publish that may cost the channel comes before more discards than are remembered."""
+    many = range(1, 2 * REMEMBERED)
+    names, discards = " ".join(f"m{one}" for one in many), "".join(f"1 > nack {one} \n" for one in many)
+    history = f"""
+        @queue d
+        @queue q classic x-dead-letter-exchange= x-dead-letter-routing-key=d
+        @stock q {names}
+        @hold 1 q {names}
+        1 > publish key m999 exchange=x
+    """
+    assert Playbook().play(f"{history}\n{discards}\n{end}\n- deadline drain d").broken == broken
 
 
 def test_pauses_of_connections_that_have_ended_are_forgotten() -> None:

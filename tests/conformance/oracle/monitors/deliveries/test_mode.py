@@ -304,3 +304,11 @@ def test_what_a_channel_holds_may_be_back_before_its_end_is_told(play, risk: str
     held, again = HELD + "@consume 2 q c1 \n", "2 < deliver c1 1 m1 q redelivered \n"
     assert play(held + RISKS[risk].format(again)).broken == []
     assert play(held + again).broken == ["MODE-001"]
+
+
+@pytest.mark.parametrize("end", ["1 < closed 404 60 40 NOT_FOUND", "0 < kicked 320 0 0 CONNECTION_FORCED"])
+def test_a_discard_that_may_have_had_no_effect_leaves_no_dead_letter(play, end: str) -> None:
+    """MODE-005: a publish before it may have cost the channel. Once an answer shows that it has not, it is owed."""
+    one = BURIED.partition("{}")[0] + "1 > publish key m9 exchange=x \n 1 > nack 1 \n"
+    assert play(one + end + " \n - deadline drain d").broken == []
+    assert play(one + "@barrier 1 \n - deadline drain d").broken == ["MODE-005"]
