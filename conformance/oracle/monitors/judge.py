@@ -20,6 +20,7 @@ from conformance.oracle.model.doubts import blame
 from conformance.oracle.model.facts import Passed
 from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.model.records import OUT, Copy
+from conformance.oracle.monitors.moments import ENDS
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import BY_FACT, BY_METHOD, Function
 from conformance.oracle.verdicts import Finding, Judgement
@@ -70,6 +71,10 @@ class Judge:
             if notes.accused:
                 blame.widen(fact, notes.accused)
                 notes.accused.clear()
+            if notes.moment.found and isinstance(fact, ENDS):
+                notes.doubt_before(event)
+        if notes.moment.found:
+            notes.moment.pass_on(event)
         notes.subject = None
         if model.open:
             notes.turn_to(None, None)

@@ -13,6 +13,7 @@ from conformance.oracle.model import Fact, Model
 from conformance.oracle.model.circumstances.noting import Circumstances
 from conformance.oracle.model.connections.channels import ChannelLife
 from conformance.oracle.model.records import RECOVERED, RETURNED, Copy
+from conformance.oracle.monitors.moments import Moment
 from conformance.oracle.monitors.standing import doubt
 from conformance.oracle.verdicts import Finding, Judgement
 
@@ -91,6 +92,7 @@ class Notes:
         "fresh",
         "judgement",
         "looks_at",
+        "moment",
         "profile",
         "subject",
     )
@@ -103,6 +105,7 @@ class Notes:
         """The fact that is being judged."""
         self._exercised: dict[str, int] = self.judgement.exercised
         self.fresh: list[Finding] = []
+        self.moment = Moment()
         self.looks_at = 0
         """From this time on another look tells what is late by now; 0: nothing is."""
         self.accused: list[str] = []
@@ -207,8 +210,21 @@ class Notes:
             seqs = tuple(sorted({seq for seq in witness if seq > 0} | {event.seq}))
             amid = where if at else self._amid()
             finding = Finding(rule, event.history, at or event.seq, allowed, observed, seqs, certain, amid, unless)
+            if certain:
+                self.moment.enter(len(self.judgement.findings), event, self.subject)
             self.judgement.findings.append(finding)
             self.fresh.append(finding)
+
+    def doubt_before(self, end: Event) -> None:
+        """A connection or a channel has ended, and others may have met the consequences first."""
+        for place in self.moment.take_doubtful(end):
+            said = self.judgement.findings[place]
+            self.judgement.findings[place] = Finding(
+                said.rule, said.history, said.at, said.allowed, said.observed, said.witness, False, said.where
+            )
+            self._said[said.rule] -= 1
+            if self._first.get(said.rule, (0, ()))[0] == said.at:
+                del self._first[said.rule]
 
     def _unpromised(self, rule: str) -> bool:
         """Is it about what this broker has refused, or passed over, when it was asked? Then it cannot break it."""
