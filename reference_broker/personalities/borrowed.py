@@ -67,8 +67,9 @@ MAY: Mapping[str, str] = {
     "errors.serves-publishes-after-close": "RQ-011 CNF-019",
     "errors.answers-after-close": "ERR-011",
     "errors.crossing-close-unanswered": "",
-    "errors.unopened-ignored": "",
-    "errors.unopened-is-soft": "",
+    # a heartbeat may come on one that is not open
+    "errors.unopened-ignored": "FRAME-009",
+    "errors.unopened-is-soft": "FRAME-009",
     "errors.reopen-keeps-prefetch": "QOS-028",
     "errors.not-implemented-is-soft": "QOS-023 QOS-025",
     "errors.consumer-tag-reusable": "CAN-018",

@@ -110,6 +110,8 @@ def _asked(method: object) -> tuple[str, ...]:
         name = "basic.qos global"
     if name == "exchange.declare":
         name = f"{getattr(method, 'type', '')} exchange"
+    if name == "exchange.unbind":
+        name = "exchange.bind"
     return (name,) if name in FEATURES else ()
 
 

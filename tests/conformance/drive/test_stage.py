@@ -239,3 +239,11 @@ def test_queues_are_durable_where_the_broker_has_such(refused: dict[str, str], d
         if not durable:
             with pytest.raises(NotOffered, match="durable queues: 406"):
                 stage.queue(durable=True)
+
+
+@pytest.mark.parametrize("method", [m.ExchangeBind, m.ExchangeUnbind])
+def test_who_binds_no_exchanges_is_not_asked_to_unbind_one(method: type[m.ExchangeBind | m.ExchangeUnbind]) -> None:
+    with poor("refused.exchange.bind-by-connection", refused={"exchange.bind": "540"}) as stage:
+        channel = stage.channel()
+        with pytest.raises(NotOffered, match=r"exchange\.bind: 540"):
+            channel.send(method(channel.number, destination="x", source="y", no_wait=True))
