@@ -339,6 +339,8 @@ class Inquiry:
                 connection.send(step)
                 last = step is steps[-1]
                 answer = self._heard(connection, wanted if last else _reply(step), within if last else None)
+                if isinstance(step, m.BasicGet) and not step.no_ack:
+                    answer = self._fetched(connection, step, answer)
                 if answer[0] != OFFERED:
                     break
             return Answer(feature, *answer)
@@ -346,6 +348,17 @@ class Inquiry:
             return Answer(feature, LOST, str(lost))
         finally:
             part(connection, 1.0)
+
+    def _fetched(self, connection: RawConnection, get: m.BasicGet, answer: tuple[str, str]) -> tuple[str, str]:
+        """What is settled next has to be there first: nothing has confirmed it, and it may be late."""
+        until = time.monotonic() + self._patience
+        while answer[0] == OFFERED and self.last is not None and self.last.method == "basic.get-empty":
+            if time.monotonic() > until:
+                return SILENT, f"a message does not come within {self._patience:g} s"
+            time.sleep(effects.PAUSE)
+            connection.send(get)
+            answer = self._heard(connection, "basic.get-ok")
+        return answer
 
     def _connected(self, feature: str) -> RawConnection:
         """A connection for the next question. Who is gone was brought down by the one before."""

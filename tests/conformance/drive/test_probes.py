@@ -4,6 +4,7 @@ where access is refused."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from threading import Thread
 
@@ -107,6 +108,22 @@ def test_what_is_announced_and_refused_is_left_to_the_judge(monkeypatch: pytest.
     assert asked(monkeypatch, {"basic.nack": None})["basic.nack"].state == REFUSED
     monkeypatch.setitem(HANDLERS, m.BasicNack, refuses(ReplyCode.NOT_IMPLEMENTED))
     assert asked(monkeypatch, {"basic.nack": True})["basic.nack"].state == REFUSED
+
+
+@pytest.mark.parametrize(("late", "state"), [(2, OFFERED), (1000, SILENT)])
+def test_a_message_that_is_to_be_refused_may_come_late(monkeypatch: pytest.MonkeyPatch, late: int, state: str) -> None:
+    """A broker whose gets find nothing at first: its queues are replicated, and nobody has waited for a confirm."""
+    get, asked_before = HANDLERS[m.BasicGet], Counter[str]()
+
+    def get_late(channel: Channel, method: m.BasicGet) -> None:
+        asked_before[method.queue] += 1
+        if not method.no_ack and asked_before[method.queue] <= late:
+            channel.connection.send(m.BasicGetEmpty(channel.number))
+        else:
+            get(channel, method)
+
+    monkeypatch.setitem(HANDLERS, m.BasicGet, get_late)
+    assert asked(monkeypatch, {"basic.nack": True})["basic.nack"].state == state
 
 
 @pytest.mark.parametrize(
