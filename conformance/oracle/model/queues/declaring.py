@@ -128,12 +128,12 @@ def queue_of(
         room=_room(arguments),
         disturbed=TTL in arguments,
         timeout=_timeout(arguments),
-        limit=_limit(profile, kind, limit),
+        limit=limit_of(profile, kind, limit),
         all_count=profile.choices.get("delivery_limit_counts") == "returns",
     )
 
 
-def _limit(profile: Profile, kind: str, declared: object) -> int | None:
+def limit_of(profile: Profile, kind: str, declared: object) -> int | None:
     """How many returns a message survives."""
     if kind != "quorum":
         return None

@@ -82,6 +82,7 @@ def came(fact: Passed, notes: Notes) -> None:
     deaths = table_of(content.get("headers") or {})
     if not tracked.over and (deaths or tracked.deaths or queue != tracked.queue):
         _judge(event, tracked, queue, content, lettering, notes)
+    tracked.sightings = tracked.sightings + 1 if queue == tracked.queue else 1
     tracked.seen.add(queue)
     tracked.seen_ns = event.time_ns
     tracked.queue, tracked.exchange, tracked.key = queue, event.exchange or "", event.routing_key or ""

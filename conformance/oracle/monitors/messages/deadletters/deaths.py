@@ -47,6 +47,8 @@ class DeclaredQueue:
     arguments: Mapping[str, Any]
     lasting: bool = False
     """No message expires here, whatever its time to live."""
+    usual: int | None = None
+    """So many returns a message survives where the declaration names no limit."""
     came: list[str] = field(default_factory=list)
     """The messages that were published to it, in order."""
 
@@ -117,6 +119,8 @@ class TrackedMessage:
     given_back: bool = False
     """It was given back in another way, which not every version counts."""
     seen: set[str] = field(default_factory=set)
+    sightings: int = 0
+    """How often it was given out by the queue where it was seen last."""
     seen_ns: int = 0
     """When it was seen last."""
     deaths: tuple[Death, ...] = ()
@@ -256,6 +260,8 @@ class DeadLettering:
             place = self.places.get(here)
             if place is None or not PLAIN.issuperset(place.arguments):
                 return None
+            if not (cause or steps) and place.usual is not None and tracked.sightings >= place.usual:
+                return None  # it may have been given back too often
             fresh = not (tracked.deaths or steps)
             if fresh and not cause and self._pushed_before_its_time(place, tracked, now_ns):
                 cause = MAXLEN

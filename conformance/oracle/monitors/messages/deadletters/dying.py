@@ -11,6 +11,7 @@ from __future__ import annotations
 from conformance.history.events import TO_BROKER
 from conformance.oracle.model.connections.channels import OPEN
 from conformance.oracle.model.facts import Accepted, Answered, ChannelClosed, Confirmed, Passed, Policed, Stopping
+from conformance.oracle.model.queues.declaring import limit_of
 from conformance.oracle.monitors.fate import settling
 from conformance.oracle.monitors.messages.deadletters.deaths import (
     ACKED,
@@ -50,7 +51,9 @@ def arranged(fact: Passed, notes: Notes) -> None:
     elif fact.topology.queue(fact.connection.vhost, name) is None:
         arguments = {**(event.args.get("arguments") or {})}
         kind = str(arguments.get("x-queue-type") or "classic")
-        lettering.places[name] = DeclaredQueue(arguments, not notes.profile.queue(kind).messages_expire)
+        lettering.places[name] = DeclaredQueue(
+            arguments, not notes.profile.queue(kind).messages_expire, limit_of(notes.profile, kind, None)
+        )
         if len(lettering.places) > QUEUES:
             lettering.places.popitem(last=False)
 
