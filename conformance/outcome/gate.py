@@ -35,6 +35,12 @@ IMPLAUSIBLE = 1e-6
 """What is less likely than this is no chance: a run asks some ten times, and runs are many."""
 _GRAVE = ("wedged", "gone")
 """Kinds of incidents after which nothing can be examined."""
+OUT_OF_TIME = "the run reached its time limit"
+"""Why a check was not played."""
+PATIENCE = (
+    "To play all checks, give --time-limit MINUTES. Where the broker is far away, most of a run is waiting: "
+    "-n 8 plays eight checks at a time"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +107,8 @@ def decide(
         reasons += _thin(asked.values(), min_coverage)
     aside = [f"{one.what}{_times(one)} (scene {one.scene})" for one in incidents if one.kind not in _GRAVE]
     warnings = (*aside[:_NAMED], *_warnings(rules))
-    return Gate(not reasons, tuple(reasons), warnings, _advice(broken, entries, known))
+    advice = *_advice(broken, entries, known), *([PATIENCE] if OUT_OF_TIME in unplayed else [])
+    return Gate(not reasons, tuple(reasons), warnings, advice)
 
 
 def _thin(asked: Iterable[RuleResult], least: int) -> list[str]:

@@ -16,6 +16,7 @@ from conformance.drive.guard import Guard
 from conformance.drive.pulse import PAUSE, BadRestart
 from conformance.history.events import TO_BROKER, Event
 from conformance.outcome import incidents
+from conformance.outcome.gate import OUT_OF_TIME
 from conformance.outcome.ledger import Incident
 
 RESTART = "--restart COMMAND"
@@ -48,7 +49,7 @@ class Vitals:
         if name != self._check:
             self._check, self._deaths = name, 0
         if not self.ended and self.guard.left <= 0:
-            self.ended = "the run reached its time limit"
+            self.ended = OUT_OF_TIME
         return self.ended
 
     def fit(self) -> list[Incident]:

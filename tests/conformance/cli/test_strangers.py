@@ -342,7 +342,9 @@ def test_the_time_limit_ends_a_run_in_order(
     assert list(found["unplayed"]) == ["the run reached its time limit"]
     assert not found["complete"]
     assert any(rule["verdict"] == "held" for rule in found["rules"])
-    assert "checks were not played: the run reached its time limit" in " ".join(capsys.readouterr().out.split())
+    said = " ".join(capsys.readouterr().out.split())
+    assert "checks were not played: the run reached its time limit" in said
+    assert "give --time-limit MINUTES" in said
 
 
 class From:
