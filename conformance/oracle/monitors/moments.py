@@ -1,9 +1,9 @@
 """Findings of the last moment: each stands only if what it rests on was still there.
 
-A broker that ends a connection goes on at once: it gives to others what the connection held, and lets them have its
-exclusive queues. Those may hear of that before the end itself is seen here. So a finding against what one connection
-was told is certain no more if another one ends, or loses a channel, within `MOMENT`, and the broker was not heard on
-it in between. What speaks of an end, or of silence, rests on no other connection.
+A broker that ends a connection, or a channel, goes on at once: it gives to others what that held, and lets them have
+its exclusive queues. Those may hear of it before the end itself is seen here, on another channel of the same connection
+as well. So a finding against what one channel was told is certain no more if another one ends unasked within `MOMENT`,
+and the broker was not heard there in between. What speaks of an end, or of silence, rests on no other channel.
 """
 
 from __future__ import annotations
@@ -25,9 +25,19 @@ class RecentFinding:
 
     place: int
     connection: str
+    channel: int
     time_ns: int
-    heard: set[str] = field(default_factory=set)
-    """On these connections the broker has said something since."""
+    heard: set[tuple[str, int]] = field(default_factory=set)
+    """On these channels of these connections the broker has said something since."""
+
+    def may_follow_from(self, end: Event) -> bool:
+        """Does this end come soon after it, and from where nothing was heard in between?"""
+        if end.time_ns - self.time_ns > MOMENT:
+            return False
+        if end.channel:
+            place = end.connection, end.channel
+            return place != (self.connection, self.channel) and place not in self.heard
+        return end.connection not in {self.connection, *(connection for connection, _ in self.heard)}
 
 
 @dataclass(slots=True)
@@ -39,11 +49,11 @@ class Moment:
     def enter(self, place: int, event: Event, subject: Fact | None) -> None:
         """A finding has its place in the judgement."""
         if event.kind == METHOD and not isinstance(subject, ENDS):
-            self.found.append(RecentFinding(place, event.connection, event.time_ns))
+            self.found.append(RecentFinding(place, event.connection, event.channel, event.time_ns))
 
     def take_doubtful(self, end: Event) -> list[int]:
-        """The places of those that this end of another connection may explain."""
-        doubtful = [one for one in self.found if _explains(end, one)]
+        """The places of those that this end may explain."""
+        doubtful = [one for one in self.found if one.may_follow_from(end)]
         self.found = [one for one in self.found if one not in doubtful]
         return [one.place for one in doubtful]
 
@@ -51,9 +61,4 @@ class Moment:
         """Time goes on, and the broker may be heard."""
         self.found = [one for one in self.found if event.time_ns - one.time_ns <= MOMENT]
         for one in self.found if event.direction == TO_CLIENT else ():
-            one.heard.add(event.connection)
-
-
-def _explains(end: Event, one: RecentFinding) -> bool:
-    unheard = end.connection != one.connection and end.connection not in one.heard
-    return unheard and end.time_ns - one.time_ns <= MOMENT
+            one.heard.add((event.connection, event.channel))
