@@ -63,6 +63,7 @@ MANDATORY: Mapping[str, str] = MappingProxyType(
 DURABLE, TRANSIENT, EXCLUSIVE = "durable queues", "transient queues", "exclusive queues"
 AUTO_DELETE, SERVER_NAMED = "auto-delete queues", "server-named queues"
 CROWD = "a dozen connections at once"
+RESERVED = "amq.* names"
 DECLARATIONS: Mapping[str, str] = MappingProxyType(
     {
         DURABLE: "queues that outlive the broker",
@@ -71,6 +72,7 @@ DECLARATIONS: Mapping[str, str] = MappingProxyType(
         AUTO_DELETE: "queues that go with their last consumer",
         SERVER_NAMED: "queues to which the broker gives a name",
         CROWD: "as many connections at a time as a scene may need",
+        RESERVED: "the right to use what the broker itself has declared",
         "direct exchange": "exchanges that compare routing keys",
         "fanout exchange": "exchanges that lead to all their queues",
     }
@@ -94,10 +96,29 @@ CAPABILITIES: Mapping[str, str] = MappingProxyType(
 """By which key of its capabilities a broker announces a feature, or says that it has none."""
 
 
+NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "exchange.declare": ("exchange",),
+        "exchange.delete": ("exchange",),
+        "exchange.bind": ("source", "destination"),
+        "exchange.unbind": ("source", "destination"),
+        "queue.bind": ("queue", "exchange"),
+        "queue.unbind": ("queue", "exchange"),
+        "queue.purge": ("queue",),
+        "queue.delete": ("queue",),
+        "basic.get": ("queue",),
+        "basic.publish": ("exchange",),
+    }
+)
+"""By method: the fields that name what must be there."""
+
+
 def asked_of(method: object) -> tuple[str, ...]:
     """The features that sending this method asks for."""
     quiet = ("nowait",) if getattr(method, "no_wait", False) else ()
-    return (*quiet, *_asked(method))
+    fields = NAMES.get(str(getattr(method, "NAME", "")), ())
+    reserved = (RESERVED,) if any(getattr(method, field).startswith("amq.") for field in fields) else ()
+    return (*quiet, *reserved, *_asked(method))
 
 
 def _asked(method: object) -> tuple[str, ...]:

@@ -9,6 +9,8 @@ END = b"\xce"
 FLOW = bytes((0, 20, 0, 20, 1))
 """channel.flow, without its frame."""
 BASIC, QUEUE = 60, 50
+NOBODY = "amqpconf.nobody"
+"""A name of ours that nobody has."""
 
 
 def frame(kind: int, channel: int, payload: bytes, end: bytes = END) -> bytes:

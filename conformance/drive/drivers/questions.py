@@ -8,6 +8,8 @@ import codec
 from codec import methods as m
 from conformance.catalogue.rules.features import AUTO_DELETE, EXCLUSIVE, PASSIVE, TRANSIENT
 
+OTHER = "another exchange"
+"""Stands for the name of one that has been declared before."""
 ARGUMENTS: Mapping[str, Mapping[str, object]] = {
     "x-max-length": {"x-max-length": 5},
     "x-overflow": {"x-max-length": 5, "x-overflow": "reject-publish"},
@@ -28,7 +30,7 @@ EXCHANGES: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "fanout exchange": ("fanout", {}),
     "topic exchange": ("topic", {}),
     "headers exchange": ("headers", {}),
-    "alternate-exchange": ("fanout", {"alternate-exchange": "amq.fanout"}),
+    "alternate-exchange": ("fanout", {"alternate-exchange": OTHER}),
 }
 """By feature: the type of an exchange, and its arguments."""
 ABOUT_QUEUES: Mapping[str, Callable[[str], codec.Method]] = {

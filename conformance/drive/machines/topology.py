@@ -12,6 +12,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from conformance.catalogue.rules.features import RESERVED
 from conformance.drive.channel import Channel
 from conformance.drive.machines.before import AMPLE
 from conformance.drive.machines.swarm import Choice, weighted
@@ -106,7 +107,7 @@ class Look:
 
     def perform(self, world: World) -> None:
         queue, channel = world.queue(self.queue), world.channel(self.channel)
-        if self.exchange:
+        if self.exchange and world.stage.offers(RESERVED):
             channel.find_exchange("amq.direct")
         else:
             channel.declare(queue, passive=True)

@@ -31,11 +31,12 @@ from conformance.catalogue.rules.features import (
     CROWD,
     DURABLE,
     EXCLUSIVE,
+    RESERVED,
     SERVER_NAMED,
 )
 from conformance.drive.drivers import effects
 from conformance.drive.drivers.errors import ConnectionLost, Unreachable
-from conformance.drive.drivers.questions import ABOUT_QUEUES, ARGUMENTS, DECLARED, EXCHANGES, METHODS
+from conformance.drive.drivers.questions import ABOUT_QUEUES, ARGUMENTS, DECLARED, EXCHANGES, METHODS, OTHER
 from conformance.drive.drivers.raw import Item, RawConnection
 from conformance.drive.drivers.sweep import hasty, part, sweep, unrecorded
 from conformance.drive.drivers.target import Target
@@ -101,6 +102,7 @@ class Inquiry:
             about_queues += [*self._methods(), *self._nack(), *self._cancel(), *self._arguments(), *self._types()]
             about_queues += [*self._consumers(), *self._expiration()]
             found = [*about_queues, *self._exchanges(), *self._bindings(), *self._carbon(), self._crowd()]
+            found.append(self._reserved())
             return [self._by_its_effect(self._beside_what_it_announces(answer)) for answer in found]
         finally:
             sweep(self._target, self._queues, self._names, self._patience)
@@ -250,7 +252,9 @@ class Inquiry:
 
     def _exchanges(self) -> Iterator[Answer]:
         for feature, (kind, arguments) in EXCHANGES.items():
-            yield self._ask(feature, (self.exchange(kind, arguments),), "exchange.declare-ok")
+            other = [self.exchange("fanout")] if OTHER in arguments.values() else []
+            named = {key: other[0].exchange if value == OTHER else value for key, value in arguments.items()}
+            yield self._ask(feature, (*other, self.exchange(kind, named)), "exchange.declare-ok")
 
     def _bindings(self) -> Iterator[Answer]:
         first, second = self.exchange("fanout"), self.exchange("fanout")
@@ -286,6 +290,14 @@ class Inquiry:
         if len(links) == DOZEN or not links:
             return Answer(CROWD, OFFERED)
         return Answer(CROWD, REFUSED, f"not more than {len(links)}, then: {words}", len(links))
+
+    def _reserved(self) -> Answer:
+        """May what the broker has declared be used? Whose rights end with the suite's own names is told by 403. What
+        else comes is for the judge."""
+        find = m.ExchangeDeclare(1, exchange="amq.direct", type="direct", passive=True)
+        answer = self._ask(RESERVED, (find,), "exchange.declare-ok")
+        lacks = answer.state == REFUSED and f" {ACCESS_REFUSED} " in answer.words
+        return answer if lacks else Answer(RESERVED, OFFERED)
 
     def _expiration(self) -> Iterator[Answer]:
         """A broker that knows nothing of it passes over it: that shows where gets find two messages that live for no

@@ -13,7 +13,15 @@ import pytest
 from codec import methods as m
 from codec.errors import ReplyCode
 from conformance.catalogue.profiles import load
-from conformance.catalogue.rules.features import AUTO_DELETE, CROWD, DURABLE, EXCLUSIVE, SERVER_NAMED, TRANSIENT
+from conformance.catalogue.rules.features import (
+    AUTO_DELETE,
+    CROWD,
+    DURABLE,
+    EXCLUSIVE,
+    RESERVED,
+    SERVER_NAMED,
+    TRANSIENT,
+)
 from conformance.cli.doctor import examine
 from conformance.drive.drivers import effects
 from conformance.drive.drivers.errors import Unreachable
@@ -108,6 +116,26 @@ def test_what_is_announced_and_refused_is_left_to_the_judge(monkeypatch: pytest.
     assert asked(monkeypatch, {"basic.nack": None})["basic.nack"].state == REFUSED
     monkeypatch.setitem(HANDLERS, m.BasicNack, refuses(ReplyCode.NOT_IMPLEMENTED))
     assert asked(monkeypatch, {"basic.nack": True})["basic.nack"].state == REFUSED
+
+
+@pytest.mark.parametrize(
+    ("code", "state"),
+    [(ReplyCode.ACCESS_REFUSED, REFUSED), (ReplyCode.NOT_FOUND, OFFERED)],
+)
+def test_whose_rights_end_with_the_suites_own_names_uses_no_others(
+    monkeypatch: pytest.MonkeyPatch, code: ReplyCode, state: str
+) -> None:
+    """403 speaks of rights. What else comes of an exchange that is always there is for the judge."""
+    declare = HANDLERS[m.ExchangeDeclare]
+
+    def narrow(channel: Channel, method: m.ExchangeDeclare) -> None:
+        if method.exchange.startswith("amq."):
+            raise raised(code, "not for you")
+        declare(channel, method)
+
+    monkeypatch.setitem(HANDLERS, m.ExchangeDeclare, narrow)
+    found = asked(monkeypatch, {})
+    assert (found[RESERVED].state, found["alternate-exchange"].state) == (state, OFFERED)
 
 
 @pytest.mark.parametrize(("late", "state"), [(2, OFFERED), (1000, SILENT)])

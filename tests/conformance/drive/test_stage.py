@@ -9,7 +9,7 @@ import pytest
 from codec import Method
 from codec import methods as m
 from conformance.catalogue import profiles
-from conformance.catalogue.rules.features import CROWD, DURABLE
+from conformance.catalogue.rules.features import CROWD, DURABLE, RESERVED
 from conformance.drive.drivers.raw import Target
 from conformance.drive.drivers.sweep import unrecorded
 from conformance.drive.stage import NotOffered, SceneOver, Stage
@@ -247,3 +247,19 @@ def test_who_binds_no_exchanges_is_not_asked_to_unbind_one(method: type[m.Exchan
         channel = stage.channel()
         with pytest.raises(NotOffered, match=r"exchange\.bind: 540"):
             channel.send(method(channel.number, destination="x", source="y", no_wait=True))
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        m.ExchangeDeclare(1, exchange="amq.direct", type="direct", passive=True),
+        m.QueueBind(1, queue="q", exchange="amq.fanout"),
+        m.ExchangeBind(1, destination="x", source="amq.topic"),
+        m.QueuePurge(1, queue="amq.rabbitmq.reply-to"),
+    ],
+)
+def test_names_of_the_broker_are_left_alone_where_they_are_refused(method: Method) -> None:
+    with poor("overlooked.flags", refused={RESERVED: "channel.close 403"}) as limited:
+        with pytest.raises(NotOffered, match=r"amq\.\* names: channel\.close 403"):
+            limited.channel().send(method)
+        limited.channel().declare_exchange(limited.exchange(), "fanout")

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from codec import values
 from conformance.drive.around import SECOND, wait
+from conformance.drive.drivers.octets import NOBODY
 from conformance.drive.machines.confirms import transactional
 from conformance.drive.machines.messages.lifetimes import ADDRESSES, Lifetimes
 from conformance.drive.machines.messages.lots import (
@@ -24,8 +25,6 @@ from conformance.drive.machines.messages.lots import (
 from conformance.drive.machines.world import CONSUMERS, Command, World
 from conformance.drive.stage import Stage
 
-NOBODY = "amqpconf.nobody"
-"""A key that leads nowhere."""
 SWEPT = 24
 """So many gets empty a queue, or leave it."""
 LATEST, TO_BE_SURE = 12, 0.1

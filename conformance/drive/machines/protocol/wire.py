@@ -21,9 +21,10 @@ from hypothesis import strategies as st
 import codec
 from codec import methods as m
 from conformance.catalogue.profiles import Profile
+from conformance.catalogue.rules.features import RESERVED
 from conformance.drive import doors
 from conformance.drive.channel import Channel
-from conformance.drive.drivers.octets import BODY, FLOW, HEADER, HEARTBEAT, METHOD, QUEUE, frame, header, method
+from conformance.drive.drivers.octets import BODY, FLOW, HEADER, HEARTBEAT, METHOD, NOBODY, QUEUE, frame, header, method
 from conformance.drive.drivers.raw import ConnectionLost, Item, RawConnection
 from conformance.drive.machines import search
 from conformance.drive.machines.shape import Shape
@@ -40,7 +41,7 @@ CASES, WAITS = 24, 2
 N = 1
 """The channel of a case."""
 SIZE = 3
-PUBLISH = m.BasicPublish(N, exchange="amq.fanout").encode()
+PUBLISH = m.BasicPublish(N, routing_key=NOBODY).encode()
 FIND = m.ExchangeDeclare(N, exchange="amq.direct", type="direct", passive=True)
 DECLARE = method(QUEUE, 10, b"\0\0")
 FIRST_BODY, REST = frame(BODY, N, b"a"), frame(BODY, N, b"bc")
@@ -53,6 +54,7 @@ class Switchboard(World):
         self.stage, self.shape = stage, shape
         self.channels: list[Channel] = []
         self._queues: list[str] = []
+        stage.require(RESERVED)
         self.bystander = stage.channel()
         self.cases, self.waits = CASES, WAITS
 

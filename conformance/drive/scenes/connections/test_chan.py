@@ -94,7 +94,7 @@ def test_one_channel_too_many(stage: Stage) -> None:
 def test_others_go_on(stage: Stage) -> None:
     """A channel below and one above are closed; one with a consumer is asked, in one write, and gets a message. The
     others have consumers of the same tag, with acknowledgements or without; then messages come for these, too."""
-    queue, publisher = stage.queue(), confirming(stage)
+    queue, exchange, publisher = stage.queue(), stage.exchange(kind="direct"), confirming(stage)
     connection = stage.connect("beside")
     low, other, high = (stage.channel(number, connection) for number in (1, 2, 3))
     tag = other.consume(queue)
@@ -106,7 +106,7 @@ def test_others_go_on(stage: Stage) -> None:
         closed.close()
         stage.quiesce()
         with stage.batch():
-            other.find_exchange("amq.direct")
+            other.find_exchange(exchange)
             other.declare(queue, passive=True)
         stage.quiesce()
         publisher.publish(queue)

@@ -12,7 +12,7 @@ from codec import methods as m
 from conformance.drive.channel import Channel
 from conformance.drive.doors import HEADER as HANDSHAKE
 from conformance.drive.doors import dial, enter, log_in, say
-from conformance.drive.drivers.octets import BODY, FLOW, HEADER, HEARTBEAT, METHOD, frame, header
+from conformance.drive.drivers.octets import BODY, FLOW, HEADER, HEARTBEAT, METHOD, NOBODY, frame, header
 from conformance.drive.drivers.raw import RawConnection
 from conformance.drive.scenes.marks import QueueType, rule
 from conformance.drive.stage import Stage
@@ -20,11 +20,13 @@ from conformance.drive.stage import Stage
 CLASSIC: tuple[QueueType, ...] = ("classic",)
 SMALL = 8192
 """Octets of a frame: fewer than brokers offer."""
+PUBLISH = m.BasicPublish(1, routing_key=NOBODY).encode()
+"""The same on channel 1."""
 
 
 def publish(channel: Channel) -> bytes:
     """The method alone, to a queue that nobody has."""
-    return m.BasicPublish(channel.number, exchange="amq.fanout").encode()
+    return m.BasicPublish(channel.number, routing_key=NOBODY).encode()
 
 
 def connect(stage: Stage, name: str, frame_max: int) -> RawConnection | None:
@@ -54,7 +56,7 @@ def strike(stage: Stage, vectors: Sequence[Sequence[bytes] | bytes], frame_max: 
 @rule("FRAME-001", queue_types=CLASSIC)
 def test_another_octet_than_the_frame_end(stage: Stage) -> None:
     """At the end of a method, of a heartbeat, of a content header, and of a body."""
-    method = m.BasicPublish(1, exchange="amq.fanout").encode()
+    method = PUBLISH
     strike(
         stage,
         [
@@ -93,8 +95,8 @@ def _too_large(stage: Stage, room: int, frame_max: int = 0) -> None:
 @rule("FRAME-004", queue_types=CLASSIC)
 def test_content_without_a_method(stage: Stage) -> None:
     """A header, and a body; one more body behind a content that is complete, and one behind a content without any."""
-    whole = m.BasicPublish(1, exchange="amq.fanout").encode() + frame(HEADER, 1, header(size=1)) + frame(BODY, 1, b"x")
-    empty = m.BasicPublish(1, exchange="amq.fanout").encode() + frame(HEADER, 1, header(size=0))
+    whole = PUBLISH + frame(HEADER, 1, header(size=1)) + frame(BODY, 1, b"x")
+    empty = PUBLISH + frame(HEADER, 1, header(size=0))
     more = frame(BODY, 1, b"y")
     strike(stage, [frame(HEADER, 1, header()), frame(BODY, 1, b"x"), (whole + more,), (empty + more,)])
 
@@ -103,7 +105,7 @@ def test_content_without_a_method(stage: Stage) -> None:
 def test_a_method_in_the_middle_of_a_content(stage: Stage) -> None:
     """Instead of the header, instead of the body, and instead of its second frame; it may be that of another content. A
     second header instead of the body is out of place as well, and so is a body instead of the header."""
-    method, first = m.BasicPublish(1, exchange="amq.fanout").encode(), frame(HEADER, 1, header())
+    method, first = PUBLISH, frame(HEADER, 1, header())
     half = frame(HEADER, 1, header(size=2)) + frame(BODY, 1, b"x")
     for one in (frame(METHOD, 1, FLOW), method):
         strike(stage, [(method + one,), (method + first + one,), (method + half + one,)])
@@ -113,7 +115,7 @@ def test_a_method_in_the_middle_of_a_content(stage: Stage) -> None:
 @rule("FRAME-006", queue_types=CLASSIC)
 def test_more_body_than_announced(stage: Stage) -> None:
     """Two octets where one was announced; and two more where one was left."""
-    method, one = m.BasicPublish(1, exchange="amq.fanout").encode(), frame(BODY, 1, b"x")
+    method, one = PUBLISH, frame(BODY, 1, b"x")
     for size, frames in ((1, frame(BODY, 1, b"xy")), (2, one + frame(BODY, 1, b"yz"))):
         strike(stage, [(method + frame(HEADER, 1, header(size=size)) + frames,)])
 
@@ -121,7 +123,7 @@ def test_more_body_than_announced(stage: Stage) -> None:
 @rule("FRAME-007", queue_types=CLASSIC)
 def test_a_header_of_another_class(stage: Stage) -> None:
     """Of the class queue, after basic.publish."""
-    method = m.BasicPublish(1, exchange="amq.fanout").encode()
+    method = PUBLISH
     strike(stage, [(method + frame(HEADER, 1, header(class_id=50)),)])
 
 
@@ -173,7 +175,7 @@ def test_a_heartbeat_with_a_payload(stage: Stage) -> None:
 @rule("FRAME-014", queue_types=CLASSIC)
 def test_frames_that_are_too_short(stage: Stage) -> None:
     """Half of a method's numbers, nothing at all, and a content header that ends in its size."""
-    method = m.BasicPublish(1, exchange="amq.fanout").encode()
+    method = PUBLISH
     strike(stage, [frame(METHOD, 1, FLOW[:2]), frame(METHOD, 1, b""), (method + frame(HEADER, 1, header()[:10]),)])
 
 
@@ -183,7 +185,7 @@ CONTENT_TYPE, HEADERS = 1 << 15, 1 << 13
 @rule("FRAME-015", queue_types=CLASSIC)
 def test_properties_that_cannot_be_read(stage: Stage) -> None:
     """No flags at all, a text that is not there, octets that no flag announces, a table that is cut short."""
-    method, body = m.BasicPublish(1, exchange="amq.fanout").encode(), frame(BODY, 1, b"x")
+    method, body = PUBLISH, frame(BODY, 1, b"x")
     contents = (
         header()[:12],
         header(flags=CONTENT_TYPE),
@@ -196,5 +198,5 @@ def test_properties_that_cannot_be_read(stage: Stage) -> None:
 @rule("FRAME-016", queue_types=CLASSIC)
 def test_a_weight(stage: Stage) -> None:
     """The least, and the greatest."""
-    method = m.BasicPublish(1, exchange="amq.fanout").encode()
+    method = PUBLISH
     strike(stage, [(method + frame(HEADER, 1, header(weight=weight)),) for weight in (1, 0xFFFF)])

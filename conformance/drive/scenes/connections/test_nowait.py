@@ -192,7 +192,12 @@ def test_errors_are_told(stage: Stage) -> None:
         m.BasicConsume(channel.number, queue=taken, consumer_tag="beside", no_wait=True),
     )
     onward = _onward(channel, exchange, gone) if stage.offers("exchange.bind") else ()
-    for method in (*_mistakes(channel, queue, gone), *_other(stage, channel, kept, exchange), *onward, *conditions):
+    for method in (
+        *_mistakes(channel, queue, exchange, gone),
+        *_other(stage, channel, kept, exchange),
+        *onward,
+        *conditions,
+    ):
         channel.send(method)
         stage.quiesce()
         if channel.state != "open":
@@ -207,13 +212,13 @@ def _onward(channel: Channel, exchange: str, gone: str) -> tuple[Method, ...]:
     )
 
 
-def _mistakes(channel: Channel, queue: str, exchange: str) -> tuple[Method, ...]:
+def _mistakes(channel: Channel, queue: str, exchange: str, gone: str) -> tuple[Method, ...]:
     return (
         m.QueuePurge(channel.number, queue=queue, no_wait=True),
         m.QueueDeclare(channel.number, queue=queue, passive=True, no_wait=True),
         m.BasicConsume(channel.number, queue=queue, consumer_tag="none", no_wait=True),
-        m.QueueBind(channel.number, queue=queue, exchange="amq.direct", routing_key="key", no_wait=True),
-        m.ExchangeDeclare(channel.number, exchange=exchange, type="fanout", passive=True, no_wait=True),
+        m.QueueBind(channel.number, queue=queue, exchange=exchange, routing_key="key", no_wait=True),
+        m.ExchangeDeclare(channel.number, exchange=gone, type="fanout", passive=True, no_wait=True),
     )
 
 

@@ -33,7 +33,7 @@ OTHERS: tuple[tuple[str, object, object], ...] = (
     ("x-message-ttl", 600_000, 700_000),
     ("x-expires", 600_000, 700_000),
     ("x-overflow", "drop-head", "reject-publish"),
-    (DEAD_LETTERS, "amq.fanout", "amq.direct"),
+    (DEAD_LETTERS, "amqpconf.red", "amqpconf.blue"),
     (DEAD_KEY, "red", "blue"),
 )
 """Arguments that must be the same, and two values for each."""
@@ -119,7 +119,7 @@ def test_other_arguments(stage: Stage) -> None:
     stage.channel().declare(limited, arguments=typed(stage, **{LENGTH: 10}))
     stage.quiesce()
     for name, one, other in OTHERS:
-        beside = {DEAD_LETTERS: "amq.fanout"} if name == DEAD_KEY else {}
+        beside = {DEAD_LETTERS: "amqpconf.red"} if name == DEAD_KEY else {}
         if all(stage.offers(argument) for argument in (name, *beside)):
             queue = stage.queue({**beside, name: one})
             stage.channel().declare(queue, arguments=typed(stage, **{**beside, name: other}))
