@@ -113,7 +113,7 @@ MAY: Mapping[str, str] = {
     "ends.one-channel-only": f"{LOST} AUTO-012",
     "ends.silence-unnoticed": "",
     "ends.provisional-is-final": "RQ-011 TX-002",
-    "ends.nobody-is-woken": "RQ-015 QOS-002",
+    "ends.nobody-is-woken": "RQ-015 QOS-002 SAC-002 SAC-003",
     # confirms
     "confirms.second-select-restarts": "CNF-004 CNF-006",
     "confirms.counts-from-0": "TAG-002 TAG-010 CNF-003 CNF-004 CNF-006 CNF-022 CNF-023 CNF-026",
