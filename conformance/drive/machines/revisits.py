@@ -194,14 +194,22 @@ class Veteran(Stage):
         return queue
 
     def _spend(self, queue: str) -> None:
-        """Where it can be known that what was purged had come."""
-        if not (self.offers("confirm.select") and self.offers("queue.purge") and self.connections["older"].alive):
-            return
+        """Where it can be known that what was purged had come; who judges limits follows one connection alone."""
         with self._beside():
-            if self._careful is None:
-                self._careful = super().channel(connection=self.connections["older"])
-                self._careful.confirm()
-            before.spent(self, self._careful, queue)
+            careful = self._confirming() if self.offers("queue.purge") and not self._about("LEN") else None
+            if careful is not None:
+                before.spent(self, careful, queue)
+
+    def _confirming(self) -> Channel | None:
+        """A channel in confirm mode, on another connection than the scene's; None where there can be none."""
+        older = self.connections["older"]
+        if self._careful is None and older.alive and self.offers("confirm.select"):
+            self._careful = super().channel(connection=older)
+            self._careful.confirm()
+        return self._careful if older.alive else None
+
+    def _about(self, family: str) -> bool:
+        return any(rule.startswith(family) for rule in self.rules)
 
     @contextlib.contextmanager
     def _beside(self) -> Iterator[None]:
@@ -215,8 +223,12 @@ class Veteran(Stage):
     def _stock(self, queue: str) -> None:
         left = ALL_STOCK - self._stocked
         self._stocked += self._now.stock
-        if self._now.stock <= left:
-            self.backstage(queue).publish(queue, self._now.stock)
+        if self._now.stock and self._now.stock <= left:
+            with self._beside():
+                careful = self._confirming()
+                (careful or self.backstage(queue)).publish(queue, self._now.stock)
+                if careful:
+                    self.confirmed(careful)
 
     def exchange(self, *queues: str, name: str | None = None, **declare: Any) -> str:
         exchange = super().exchange(*queues, name=name or self._name_of_old(exchange=True), **declare)
