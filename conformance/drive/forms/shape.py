@@ -103,7 +103,7 @@ class Forms:
     insists: int = 0
     """What may be said again changes nothing: it was said so often without an answer, in one write."""
     first: int = 0
-    """So many publishes that go nowhere are the first of a confirm mode or a transaction."""
+    """So many publishes that go nowhere are the first of a confirm mode or a transaction that a scene is about."""
     sighted: bool = False
     """Nothing is said by which judges lose sight of what the scene is about."""
 
@@ -124,8 +124,8 @@ class Forms:
             channels=chance.choice((0, 0, 254, 1000)),
             asides=chance.choice((0, 0, chance.randrange(1, 1 << 32))),
             together=chance.random() < 0.6,
-            insists=chance.choice((0, 0, 0, 20)),
-            first=chance.choice((0, 0, 0, 130)),
+            insists=chance.choice((0, 20)),
+            first=chance.choice((0, 130)),
             sighted=chance.random() < 0.75,
         )
 

@@ -29,6 +29,8 @@ MODAL = frozenset({"TX", "CNF", "TAG", "CHAN", "CONN", "FRAME"})
 """Families whose scenes say in which mode a channel is."""
 NUMBERED = frozenset({"FRAME", "CHAN", "CONN"})
 """Families whose scenes say octets, with channels by their numbers."""
+FILLED = frozenset({"TX", "CNF"})
+"""Families whose scenes are about publishes in a mode."""
 INSISTENT = m.QueueDeclare, m.QueueBind, m.ExchangeDeclare, m.ExchangeBind, m.QueuePurge, m.ConfirmSelect
 """What may be said again at once, and has a form without an answer."""
 NOTHING: Mapping[str, Any] = {"message_id": "nowhere"}
@@ -65,7 +67,7 @@ class Speaker:
         self._joins = forms.together and not about & NUMBERED and stage.offers("channel.flow")
         self._together = False
         self._insists = forms.insists if stage.offers("nowait") else 0
-        self._first = 0 if about & NUMBERED else forms.first
+        self._first = forms.first if about & FILLED else 0
         self._insisted, self._filled = Counter[type[Method]](), False
         self._nowhere = ""
 

@@ -30,7 +30,16 @@ STOCKS = (0,) * 21 + (20, 130, 300)
 ALL_STOCK = 300
 """So many messages are in all such queues of a history together, at most."""
 WORN = 0, 0, 0, 0, 0, 0, 20, 130
-OPENED = (0,) * 15 + (130,)
+OPENED = 0, 130
+CHANNELS = "CHAN", "CONN"
+"""Families of which it matters how many channels a connection had."""
+OWN_WEAR = {
+    **dict.fromkeys(("QOS",), "limit"),
+    **dict.fromkeys(("ACK", "ERR"), "settle"),
+    **dict.fromkeys(("TAG", "GET", "MODE"), "messages"),
+    **dict.fromkeys(("CAN", "CONSUME"), "consumers"),
+}
+"""What the scenes of a family are about is what was done so often, and else something that is drawn."""
 CROWDS = (0,) * 7 + (70,)
 PASSES = 2, 2, 2, 3
 AS_OFTEN = 2
@@ -60,7 +69,7 @@ class Circumstances:
     wear: str = "limit"
     """What was done so often."""
     opened: int = 0
-    """So many channels were opened and closed on each connection."""
+    """So many channels were opened and closed on each connection, where the scene is about that."""
     spent: bool = False
     """Queues had a message that was purged."""
     passes: int = 2
@@ -150,7 +159,7 @@ class Veteran(Stage):
         while name in self.connections:
             name += " again"
         connection = super().connect(name, *arguments, **more)
-        if self._speaker is not None and connection.target == self.target:
+        if self._speaker is not None and connection.target == self.target and any(map(self._about, CHANNELS)):
             with self._beside():
                 before.opened(self, connection, self._now.opened)
         return connection
@@ -295,7 +304,8 @@ class Veteran(Stage):
                 before.lived(self, channel, self._reserved, self._now.used)
             if self._now.worn and self._worn < AS_OFTEN:
                 self._worn += 1
-                before.worn(self, channel, self._reserved, self._now.worn, self._now.wear)
+                wear = next((OWN_WEAR[one] for one in OWN_WEAR if self._about(one)), self._now.wear)
+                before.worn(self, channel, self._reserved, self._now.worn, wear)
                 self._count_from_here(channel)
         if channel.connection is self.connection:
             self._opened.append(channel)
