@@ -63,7 +63,7 @@ BLINDING: Mapping[str, frozenset[str]] = {
     "QUEUE": frozenset({*UNREACHED, RANKS}),
     "PRIO": LIMITS | {RANKS},
     "SAC": LIMITS,
-    "TTL": frozenset({"x-message-ttl"}),
+    "TTL": frozenset({*WAYS, "x-message-ttl"}),
 }
 """Forms under which judges claim less of what the scenes of a family are about, as measured with wrong brokers: an
 order is not certain where something may expire, nor who has lost a message where it may have gone two ways."""

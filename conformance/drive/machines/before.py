@@ -7,7 +7,8 @@ Only one of several channels and one of several queues has a past, so both kinds
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from conformance.drive.channel import Channel
@@ -16,6 +17,10 @@ from conformance.drive.stage import NotOffered
 
 if TYPE_CHECKING:
     from conformance.drive.stage import Stage
+
+End = Callable[[], None]
+Act = Callable[["Stage", Channel, str], End | None]
+"""Something that is done with a stage, a channel and a queue; and what ends it, where it must not end at once."""
 
 SPENT = bytes(70)
 """Octets: most of what the scenes allow that allow a hundred."""
@@ -36,18 +41,20 @@ def _get(stage: Stage, channel: Channel, queue: str) -> None:
     channel.get(queue)
 
 
-def _cancel(stage: Stage, channel: Channel, queue: str) -> None:
-    _consume(stage, channel, queue, quiet=False)
+def _cancel(stage: Stage, channel: Channel, queue: str) -> End | None:
+    return _consume(stage, channel, queue, quiet=False)
 
 
-def _nowait(stage: Stage, channel: Channel, queue: str) -> None:
-    _consume(stage, channel, queue, quiet=True)
+def _nowait(stage: Stage, channel: Channel, queue: str) -> End | None:
+    return _consume(stage, channel, queue, quiet=True)
 
 
-def _consume(stage: Stage, channel: Channel, queue: str, *, quiet: bool) -> None:
-    """A consumer comes and goes."""
-    if stage.cancels:
-        channel.cancel(channel.consume(queue, no_wait=quiet), no_wait=quiet)
+def _consume(stage: Stage, channel: Channel, queue: str, *, quiet: bool) -> End | None:
+    """A consumer comes, and goes at the end: RabbitMQ need not answer the start of one that is cancelled at once."""
+    if not stage.cancels:
+        return None
+    tag = channel.consume(queue, no_wait=quiet)
+    return partial(channel.cancel, tag, no_wait=quiet)
 
 
 def _recover(stage: Stage, channel: Channel, queue: str) -> None:
@@ -93,7 +100,7 @@ def _pass_on(stage: Stage, channel: Channel, queue: str) -> None:
     channel.get(queue, no_ack=True)
 
 
-WEAR: Mapping[str, Callable[[Stage, Channel, str], None]] = {
+WEAR: Mapping[str, Act] = {
     "limit": _limit,
     "settle": _settle,
     "messages": _pass_on,
@@ -105,11 +112,24 @@ WEAR: Mapping[str, Callable[[Stage, Channel, str], None]] = {
 
 def worn(stage: Stage, channel: Channel, queue: str, times: int, what: str) -> None:
     """The same is done so often, in one write; then the queue is as empty as before."""
+    _act(stage, channel, queue, [*(WEAR[what],) * times, _purge])
+
+
+def _act(stage: Stage, channel: Channel, queue: str, acts: Iterable[Act]) -> None:
+    """All in one write, and what ends some of it in another."""
+    ends: list[End] = []
     with stage.batch():
-        for act in (*(WEAR[what],) * times, _purge):
+        for act in acts:
             with contextlib.suppress(NotOffered):
-                act(stage, channel, queue)
+                end = act(stage, channel, queue)
+                ends += [end] if end else []
     stage.quiesce()
+    if ends:
+        stage.barrier(channel)
+        with stage.batch():
+            for end in ends:
+                end()
+        stage.barrier(channel)
 
 
 def _purge(stage: Stage, channel: Channel, queue: str) -> None:
@@ -136,7 +156,7 @@ def opened(stage: Stage, connection: RawConnection, times: int) -> None:
             stage.quiesce()
 
 
-PAST: Mapping[str, Callable[[Stage, Channel, str], None]] = {
+PAST: Mapping[str, Act] = {
     "confirm": _confirm,
     "tx": _transact,
     "reopen": _reopen,
@@ -169,15 +189,7 @@ def lived(stage: Stage, channel: Channel, queue: str, used: frozenset[str]) -> N
     """Gives the channel such a past: what opens it again, then all else in one write."""
     for name in PAST:
         if name in used & RENEWING:
-            _live(stage, channel, queue, name)
-            stage.quiesce()
-    with stage.batch():
-        for name in PAST:
-            if name in used - RENEWING:
-                _live(stage, channel, queue, name)
-    stage.quiesce()
-
-
-def _live(stage: Stage, channel: Channel, queue: str, name: str) -> None:
-    with contextlib.suppress(NotOffered):
-        PAST[name](stage, channel, queue)
+            with contextlib.suppress(NotOffered):
+                PAST[name](stage, channel, queue)
+                stage.quiesce()
+    _act(stage, channel, queue, [PAST[name] for name in PAST if name in used - RENEWING])
