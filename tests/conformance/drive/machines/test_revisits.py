@@ -314,6 +314,17 @@ def test_a_stock_is_known_to_be_there(target: Target, without: str) -> None:
     stage.cleanup()
 
 
+def test_a_consumer_of_the_past_is_answered_before_it_goes(veteran: Veteran) -> None:
+    """RabbitMQ 4.3 leaves the start of one unanswered that is cancelled in the same write."""
+    veteran.repeat(lambda: veteran.barrier(veteran.channel()), under("cancel", "nowait", "get"))
+    said = [
+        one.method for one in veteran.events if one.method and one.method.startswith(("basic.c", "channel.flow-ok"))
+    ]
+    assert said.index("basic.consume-ok") < said.index("channel.flow-ok") < said.index("basic.cancel")
+    assert veteran.finish().findings == []
+    veteran.cleanup()
+
+
 def test_another_virtual_host_has_no_past(veteran: Veteran) -> None:
     """The queue that channels were used for is not there."""
     other = replace(veteran.target, vhost="elsewhere")
