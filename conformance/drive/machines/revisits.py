@@ -34,16 +34,18 @@ OPENED = 0, 130
 CHANNELS = "CHAN", "CONN"
 """Families of which it matters how many channels a connection had."""
 OWN_WEAR = {
-    **dict.fromkeys(("QOS",), "limit"),
+    "QOS": "limit",
     **dict.fromkeys(("ACK", "ERR"), "settle"),
     **dict.fromkeys(("TAG", "GET", "MODE"), "messages"),
-    **dict.fromkeys(("CAN", "CONSUME"), "consumers"),
+    "CAN": "consumers",
+    "CONSUME": "questions",
 }
-"""What the scenes of a family are about is what was done so often, and else something that is drawn."""
+"""What the scenes of a family are about is what was done so often, and else something that is drawn. Whether a consumer
+is refused rightly is not certain while others may just have left."""
 CROWDS = (0,) * 7 + (70,)
 PASSES = 2, 2, 2, 3
-AS_OFTEN = 2
-"""So many channels of a history, at most."""
+ALL_WORN = 150
+"""So often on all channels of a history together, at most: judges remember a few hundred of a kind."""
 TELLING = frozenset({"x-expires", "x-dead-letter-exchange"})
 """Arguments by which a queue tells that it had a message."""
 LIVED = 10
@@ -302,8 +304,8 @@ class Veteran(Stage):
             if self._alive < LIVED:
                 self._alive += 1
                 before.lived(self, channel, self._reserved, self._now.used)
-            if self._now.worn and self._worn < AS_OFTEN:
-                self._worn += 1
+            if self._now.worn and self._worn + self._now.worn <= ALL_WORN:
+                self._worn += self._now.worn
                 wear = next((OWN_WEAR[one] for one in OWN_WEAR if self._about(one)), self._now.wear)
                 before.worn(self, channel, self._reserved, self._now.worn, wear)
                 self._count_from_here(channel)

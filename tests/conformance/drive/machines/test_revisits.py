@@ -11,7 +11,7 @@ from codec import methods as m
 from conformance.catalogue import profiles
 from conformance.drive.drivers.raw import Target
 from conformance.drive.machines import before
-from conformance.drive.machines.revisits import AS_OFTEN, Circumstances, Veteran
+from conformance.drive.machines.revisits import ALL_WORN, Circumstances, Veteran
 from conformance.drive.stage import SceneOver
 from conformance.history.recorder import Recorder
 
@@ -240,7 +240,7 @@ def test_what_was_done_often_leaves_nothing_behind(veteran: Veteran, what: str) 
     """So many channels are enough. Scenes count deliveries from where it ended."""
 
     def scene() -> None:
-        channels, queue = veteran.channels(AS_OFTEN + 2), veteran.queue()
+        channels, queue = veteran.channels(ALL_WORN // 70 + 2), veteran.queue()
         for channel in channels:
             channel.publish(queue)
             veteran.fetch(channel, queue)
@@ -252,7 +252,7 @@ def test_what_was_done_often_leaves_nothing_behind(veteran: Veteran, what: str) 
     told = {"limit": "basic.qos", "settle": "basic.ack", "messages": "basic.get", "consumers": "basic.consume"}
     method = told.get(what, "channel.flow")
     often = Counter((event.connection, event.channel) for event in veteran.events if event.method == method)
-    assert sum(count >= 70 for count in often.values()) == AS_OFTEN
+    assert sum(count >= 70 for count in often.values()) == ALL_WORN // 70
     assert veteran.finish().findings == []
     veteran.cleanup()
 
