@@ -223,7 +223,8 @@ class Stage:
     def _all_declared(self, channel: Channel, since: int) -> bool:
         """Are all declarations answered that the channel has sent since then?"""
         place = channel.connection.name, channel.number
-        here = [one.method for one in self.events[since:] if (one.connection, one.channel) == place]
+        said = (one for one in self.events[since:] if not one.has("no_wait"))
+        here = [one.method for one in said if (one.connection, one.channel) == place]
         return 0 < here.count("queue.declare") <= here.count("queue.declare-ok")
 
     def exchange(

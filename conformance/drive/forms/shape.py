@@ -63,7 +63,7 @@ BLINDING: Mapping[str, frozenset[str]] = {
     "QUEUE": frozenset({*UNREACHED, RANKS}),
     "PRIO": LIMITS | {RANKS},
     "SAC": LIMITS,
-    "TTL": frozenset({"x-message-ttl"}),
+    "TTL": frozenset({*WAYS, "x-message-ttl"}),
 }
 """Forms under which judges claim less of what the scenes of a family are about, as measured with wrong brokers: an
 order is not certain where something may expire, nor who has lost a message where it may have gone two ways."""
@@ -100,6 +100,10 @@ class Forms:
     """The seed of what is asked in between; 0: nothing is."""
     together: bool = False
     """In each later pass the flow is asked for before everything, in one write with it."""
+    insists: int = 0
+    """What may be said again changes nothing: it was said so often without an answer, in one write."""
+    first: int = 0
+    """So many publishes that go nowhere are the first of a confirm mode or a transaction that a scene is about."""
     sighted: bool = False
     """Nothing is said by which judges lose sight of what the scene is about."""
 
@@ -120,6 +124,8 @@ class Forms:
             channels=chance.choice((0, 0, 254, 1000)),
             asides=chance.choice((0, 0, chance.randrange(1, 1 << 32))),
             together=chance.random() < 0.6,
+            insists=chance.choice((0, 20)),
+            first=chance.choice((0, 130)),
             sighted=chance.random() < 0.75,
         )
 

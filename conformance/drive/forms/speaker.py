@@ -9,6 +9,7 @@ does not offer what a form needs, all is sent as the scene says it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -28,6 +29,13 @@ MODAL = frozenset({"TX", "CNF", "TAG", "CHAN", "CONN", "FRAME"})
 """Families whose scenes say in which mode a channel is."""
 NUMBERED = frozenset({"FRAME", "CHAN", "CONN"})
 """Families whose scenes say octets, with channels by their numbers."""
+FILLED = frozenset({"TX", "CNF"})
+"""Families whose scenes are about publishes in a mode."""
+INSISTENT = m.QueueDeclare, m.QueueBind, m.ExchangeDeclare, m.ExchangeBind, m.QueuePurge, m.ConfirmSelect
+"""What may be said again at once, and has a form without an answer."""
+NOTHING: Mapping[str, Any] = {"message_id": "nowhere"}
+ENOUGH = 2
+"""So many methods of a kind are said again in a history."""
 
 
 class Speaker:
@@ -58,10 +66,19 @@ class Speaker:
         self._asides = Asides(stage, 0 if moving or about & NUMBERED else forms.asides)
         self._joins = forms.together and not about & NUMBERED and stage.offers("channel.flow")
         self._together = False
+        self._insists = forms.insists if stage.offers("nowait") else 0
+        self._first = forms.first if about & FILLED else 0
+        self._insisted, self._filled = Counter[type[Method]](), False
+        self._nowhere = ""
 
     def prepare(self, idle: str) -> None:
         """Before the scene begins; `idle`: a queue that it does not know."""
         self._asides.prepare(idle)
+
+    def found_nowhere(self) -> None:
+        """Declares where publishes go nowhere."""
+        if self._first:
+            self._nowhere = self._stage.exchange()
 
     def say_again(self) -> None:
         """A later pass begins."""
@@ -121,6 +138,7 @@ class Speaker:
         if self._confirms and channel not in self._moded and channel.state == "open":
             self._moded.add(channel)
             yield m.ConfirmSelect(channel.number)
+            yield from self._fill(channel)
 
     def _publish(self, method: m.BasicPublish, body: bytes, properties: Mapping[str, Any]) -> Item:
         if not method.exchange and method.routing_key in self._led:
@@ -143,8 +161,27 @@ class Speaker:
             self._moded.discard(channel)
         elif isinstance(method, (m.ConfirmSelect, m.TxSelect)):
             self._moded.add(channel)
+        yield from self._insist(channel, method)
         say = _SAYINGS.get(type(method))
         yield from say(self, channel, method) if say else (method,)
+        if isinstance(method, (m.ConfirmSelect, m.TxSelect)):
+            yield from self._fill(channel)
+
+    def _insist(self, channel: Channel, method: Any) -> Iterator[Item]:
+        """The same before it, without an answer."""
+        named = not isinstance(method, m.QueueDeclare) or method.queue
+        here = isinstance(method, INSISTENT) and named and channel.state == "open"
+        if here and self._insisted[type(method)] < ENOUGH:
+            self._insisted[type(method)] += 1
+            yield from (changed(method, no_wait=True) for _ in range(self._insists))
+
+    def _fill(self, channel: Channel) -> Iterator[Item]:
+        """What is published first in a mode."""
+        if self._nowhere and not self._filled and channel.state == "open":
+            self._filled = True
+            yield from (
+                (m.BasicPublish(channel.number, exchange=self._nowhere), b"", NOTHING) for _ in range(self._first)
+            )
 
     def _start(self, channel: Channel, method: m.BasicConsume) -> Iterator[Item]:
         quiet = self._forms.quiet and bool(method.consumer_tag) and not method.no_wait

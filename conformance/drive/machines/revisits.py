@@ -7,8 +7,9 @@ history's shape, and sends what the scene sends in the history's forms. A scene 
 
 from __future__ import annotations
 
+import contextlib
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
@@ -24,14 +25,32 @@ from conformance.oracle.verdicts import Judgement
 
 NAMES = (0, 0, 33, 65, 130, 200)
 BODIES = (0, 0, EMPTY, EMPTY, *(2**power + beside for power in range(3, 16) for beside in (-1, 0, 1)))
-STOCKS = (0,) * 11 + (66,)
+STOCKS = (0,) * 21 + (20, 130, 300)
 """Of classic queues; so many are returned at once by quorum queues in any order."""
-WORN = 0, 0, 0, 20
+ALL_STOCK = 300
+"""So many messages are in all such queues of a history together, at most."""
+WORN = 0, 0, 0, 0, 0, 0, 20, 130
+OPENED = 0, 130
+CHANNELS = "CHAN", "CONN"
+"""Families of which it matters how many channels a connection had."""
+OWN_WEAR = {
+    "QOS": "limit",
+    **dict.fromkeys(("ACK", "ERR"), "settle"),
+    **dict.fromkeys(("TAG", "GET", "MODE"), "messages"),
+    "CAN": "consumers",
+    "CONSUME": "questions",
+}
+"""What the scenes of a family are about is what was done so often, and else something that is drawn. Whether a consumer
+is refused rightly is not certain while others may just have left."""
 CROWDS = (0,) * 7 + (70,)
 PASSES = 2, 2, 2, 3
-AS_OFTEN = 4
-"""So many channels of a history, at most."""
-PASTS = tuple(map(frozenset, combinations(before.PAST, 4)))
+ALL_WORN = 150
+"""So often on all channels of a history together, at most: judges remember a few hundred of a kind."""
+TELLING = frozenset({"x-expires", "x-dead-letter-exchange"})
+"""Arguments by which a queue tells that it had a message."""
+LIVED = 10
+"""So many channels of a history have a past, at most."""
+PASTS = tuple(map(frozenset, combinations(before.PAST, 6)))
 ARGUED = (frozenset[str](),) * 4 + tuple(map(frozenset, ({before.BOUNDED}, {before.BEQUEATHING}, before.ARGUMENTS)))
 
 
@@ -49,6 +68,12 @@ class Circumstances:
     deleted before it."""
     worn: int = 0
     """The same was done so often on a channel, in one write."""
+    wear: str = "limit"
+    """What was done so often."""
+    opened: int = 0
+    """So many channels were opened and closed on each connection, where the scene is about that."""
+    spent: bool = False
+    """Queues had a message that was purged."""
     passes: int = 2
     """The scene is played so many times."""
     crowd: int = 0
@@ -64,11 +89,14 @@ class Circumstances:
             chance.choice(BODIES),
             chance.random() < 0.5,
             chance.choice(STOCKS),
-            chance.random() < 0.5,
-            chance.choice(WORN),
-            chance.choice(PASSES),
-            chance.choice(CROWDS),
-            Forms.drawn(chance),
+            alike=chance.random() < 0.5,
+            worn=chance.choice(WORN),
+            wear=chance.choice(tuple(before.WEAR)),
+            opened=chance.choice(OPENED),
+            spent=chance.random() < 0.5,
+            passes=chance.choice(PASSES),
+            crowd=chance.choice(CROWDS),
+            forms=Forms.drawn(chance),
         )
 
 
@@ -79,11 +107,13 @@ class Veteran(Stage):
     _reserved = ""
     """The queue of a channel's past. It is declared before the scene, which may ask for the last that was declared."""
     _again = False
-    _worn = 0
+    _alive = _worn = _stocked = 0
     _former: RawConnection | None = None
     _latest: RawConnection | None = None
     """The first connection of the pass before, and of this one."""
     _speaker: Speaker | None = None
+    _careful: Channel | None = None
+    """One in confirm mode, on another connection than the scene's."""
 
     def repeat(self, scene: Callable[[], None], circumstances: Circumstances) -> None:
         """Plays the scene in several passes under these circumstances."""
@@ -91,17 +121,21 @@ class Veteran(Stage):
         self._roster.passed_over = self._speaker.passed_over
         self.payloads.length, self.payloads.octets = circumstances.length, circumstances.octets
         self.payloads.alike = circumstances.alike
-        self._again, self._former, self._latest, self._worn = False, None, None, 0
+        self._again, self._former, self._latest = False, None, None
+        self._alive = self._worn = self._stocked = 0
+        self._careful = None
         self._opened: list[Channel] = []
         self._declared: list[tuple[Mapping[str, Any], str]] = []
         self._taken: set[Channel | str] = set()
         """What this pass uses again."""
         self._before: dict[Channel, int] = {}
-        self.connect("older")
+        super().connect("older")
         self._reserved = super().queue(before.arguments(super().queue, circumstances.used))
-        before.lived(self, self.backstage(self._reserved), self._reserved, circumstances.used)
+        with self._beside():
+            before.lived(self, self.backstage(self._reserved), self._reserved, circumstances.used)
         if circumstances.forms.asides:
             self._speaker.prepare(super().queue())
+        self._speaker.found_nowhere()
         scene()
         for _ in range(1, circumstances.passes):
             self.quiesce()
@@ -126,7 +160,11 @@ class Veteran(Stage):
     def connect(self, name: str, *arguments: Any, **more: Any) -> RawConnection:
         while name in self.connections:
             name += " again"
-        return super().connect(name, *arguments, **more)
+        connection = super().connect(name, *arguments, **more)
+        if self._speaker is not None and connection.target == self.target and any(map(self._about, CHANNELS)):
+            with self._beside():
+                before.opened(self, connection, self._now.opened)
+        return connection
 
     def channel(self, number: int | None = None, connection: RawConnection | None = None) -> Channel:
         used = self._used() if number is None and connection is None else None
@@ -160,9 +198,48 @@ class Veteran(Stage):
         self._declared.append((arguments or {}, queue))
         self._taken.add(queue)
         self._speaker.lead(queue)
+        if self._now.spent and not TELLING & (arguments or {}).keys():
+            self._spend(queue)
         if self.queue_type == "classic" and not arguments:
-            self.backstage(queue).publish(queue, self._now.stock)
+            self._stock(queue)
         return queue
+
+    def _spend(self, queue: str) -> None:
+        """Where it can be known that what was purged had come; who judges limits follows one connection alone."""
+        with self._beside():
+            careful = self._confirming() if self.offers("queue.purge") and not self._about("LEN") else None
+            if careful is not None:
+                before.spent(self, careful, queue)
+
+    def _confirming(self) -> Channel | None:
+        """A channel in confirm mode, on another connection than the scene's; None where there can be none."""
+        older = self.connections["older"]
+        if self._careful is None and older.alive and self.offers("confirm.select"):
+            self._careful = super().channel(connection=older)
+            self._careful.confirm()
+        return self._careful if older.alive else None
+
+    def _about(self, family: str) -> bool:
+        return any(rule.startswith(family) for rule in self.rules)
+
+    @contextlib.contextmanager
+    def _beside(self) -> Iterator[None]:
+        """Inside, all is sent as it is: it is no part of the scene."""
+        speaker, self._speaker = self._speaker, None
+        try:
+            yield
+        finally:
+            self._speaker = speaker
+
+    def _stock(self, queue: str) -> None:
+        left = ALL_STOCK - self._stocked
+        self._stocked += self._now.stock
+        if self._now.stock and self._now.stock <= left:
+            with self._beside():
+                careful = self._confirming()
+                (careful or self.backstage(queue)).publish(queue, self._now.stock)
+                if careful:
+                    self.confirmed(careful)
 
     def exchange(self, *queues: str, name: str | None = None, **declare: Any) -> str:
         exchange = super().exchange(*queues, name=name or self._name_of_old(exchange=True), **declare)
@@ -197,10 +274,14 @@ class Veteran(Stage):
             here = channel.state == "open" and channel.connection.alive
             if here and channel not in self._taken and not _busy(channel):
                 self._taken.add(channel)
-                view = channel.view
-                self._before[channel] = view.last_tag if view is not None else 0
+                self._count_from_here(channel)
                 return channel
         return None
+
+    def _count_from_here(self, channel: Channel) -> None:
+        """Scenes count from the first delivery of a channel: on one that was used, from where that ended."""
+        view = channel.view
+        self._before[channel] = view.last_tag if view is not None else 0
 
     def _is_idle(self, queue: str) -> bool:
         """Is it there, without consumers of a pass before? They would take what this one is about."""
@@ -209,8 +290,7 @@ class Veteran(Stage):
         return queue in self.belongings.queues and not consumed
 
     def meant(self, channel: Channel, tag: int) -> int:
-        """Scenes count from the first delivery of a channel: on one that a pass before used, from where that ended."""
-        before = self._before.get(channel, 0) if self._again else 0
+        before = self._before.get(channel, 0)
         if not before:
             return super().meant(channel, tag)
         unacked = channel.unacked
@@ -220,10 +300,15 @@ class Veteran(Stage):
         """With a past, unless its user may lack the rights for one, or the queue is in another virtual host."""
         if channel.connection.target != self.target:
             return channel
-        before.lived(self, channel, self._reserved, self._now.used)
-        if self._now.worn and self._worn < AS_OFTEN:
-            self._worn += 1
-            before.worn(self, channel, self._now.worn)
+        with self._beside():
+            if self._alive < LIVED:
+                self._alive += 1
+                before.lived(self, channel, self._reserved, self._now.used)
+            if self._now.worn and self._worn + self._now.worn <= ALL_WORN:
+                self._worn += self._now.worn
+                wear = next((OWN_WEAR[one] for one in OWN_WEAR if self._about(one)), self._now.wear)
+                before.worn(self, channel, self._reserved, self._now.worn, wear)
+                self._count_from_here(channel)
         if channel.connection is self.connection:
             self._opened.append(channel)
             self._taken.add(channel)

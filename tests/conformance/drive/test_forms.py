@@ -250,3 +250,45 @@ def test_a_form_under_which_less_is_claimed_is_left_out(target: Target, sighted:
     assert any(event.exchange for event in sent(of_tags, "basic.publish"))
     assert any("expiration" in event.arguments for event in sent(of_limits, "basic.publish")) is not sighted
     assert any("x-expires" in event.arguments for event in sent(of_tags, "queue.declare")) is not sighted
+
+
+def test_what_changes_nothing_is_said_again_without_an_answer(target: Target) -> None:
+    """The first of a kind, before the method itself."""
+    stage = veteran(target)
+
+    def scene() -> None:
+        channel, queue, exchange = stage.channel(), stage.queue(), stage.exchange()
+        for _ in range(3):
+            stage.bind(queue, exchange)
+        channel.declare()
+        channel.publish(queue)
+        stage.barrier(channel)
+        channel.purge(queue)
+        stage.quiesce()
+
+    stage.repeat(scene, replace(PLAIN, forms=Forms(insists=20), passes=1))
+    binds = [event.has("no_wait") for event in stage.events if event.method == "queue.bind"]
+    assert binds == [*[True] * 20, False, *[True] * 20, False, False]
+    unnamed = [event for event in stage.events if event.method == "queue.declare" and not event.queue]
+    assert len(unnamed) == 1
+    assert stage.finish().findings == []
+    stage.cleanup()
+
+
+@pytest.mark.parametrize(("rule", "first"), [("TX-003", 130), ("CNF-004", 130), ("ACK-001", 0)])
+def test_publishes_that_go_nowhere_are_the_first_of_a_mode(target: Target, rule: str, first: int) -> None:
+    """Of one that the scene is about, once."""
+    stage = veteran(target, rule)
+
+    def scene() -> None:
+        channel, queue = stage.channel(), stage.queue()
+        channel.tx_select() if rule.startswith("TX") else channel.confirm()
+        channel.publish(queue)
+        if rule.startswith("TX"):
+            channel.tx_commit()
+        stage.quiesce()
+
+    stage.repeat(scene, replace(PLAIN, forms=Forms(first=130)))
+    assert len([one for one in sent(stage.events, "basic.publish") if one.exchange]) == first
+    assert stage.finish().findings == []
+    stage.cleanup()

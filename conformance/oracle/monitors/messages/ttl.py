@@ -16,7 +16,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from conformance.history.events import TO_BROKER
 from conformance.oracle.model.connections.channels import LIVE, OPEN
@@ -36,7 +38,8 @@ OWN, OF_QUEUE, SMALLER, STAYS = "TTL-001", "TTL-002", "TTL-003", "TTL-004"
 BY_ITSELF, BEHIND, AGED, AT_ONCE = "TTL-005", "TTL-006", "TTL-007", "TTL-008"
 TTL = "x-message-ttl"
 LEVELS = "x-max-priority"
-KNOWN = frozenset({"x-queue-type", TTL, "x-dead-letter-exchange", "x-dead-letter-routing-key", LEVELS})
+EXCHANGE, KEY = "x-dead-letter-exchange", "x-dead-letter-routing-key"
+KNOWN = frozenset({"x-queue-type", TTL, EXCHANGE, KEY, LEVELS})
 LEAKS = frozenset({"x-max-length", "x-max-length-bytes", "x-overflow", "x-single-active-consumer"})
 """A queue with such arguments may drop messages for other reasons, or may give gets nothing; one with others nobody
 here knows."""
@@ -106,6 +109,8 @@ class Lives:
     by_message: OrderedDict[str, Life | None] = field(default_factory=OrderedDict)
     shelves: OrderedDict[str, bool] = field(default_factory=OrderedDict)
     """Queues in which every message has a time to live. Does nothing come in or out but what is published to them?"""
+    fed: set[str] = field(default_factory=set)
+    """Queues into which dead letters come."""
     lost: int = 0
     """How many messages were forgotten, or not understood."""
     uncommitted: dict[tuple[str, int], list[str]] = field(default_factory=dict)
@@ -244,16 +249,27 @@ def asked(fact: Passed, notes: Notes) -> None:
     if event.method != "queue.declare":
         if name in lives.shelves:
             lives.shelves[name] = False
-    elif "x-dead-letter-exchange" in event.arguments:
-        lives.lost += 1  # it may bring messages anywhere
+    elif EXCHANGE in event.arguments:
+        _feed(event.args.get("arguments") or {}, lives)
     elif (
         TTL in event.arguments
         and LEVELS not in event.arguments
         and fact.topology.queue(fact.connection.vhost, name) is None
     ):
-        lives.shelves[name] = not (event.has("auto_delete") or event.has("exclusive"))
+        lives.shelves[name] = not (event.has("auto_delete") or event.has("exclusive") or name in lives.fed)
         if len(lives.shelves) > QUEUES:
             lives.shelves.popitem(last=False)
+
+
+def _feed(arguments: Mapping[str, Any], lives: Lives) -> None:
+    """Its dead letters come into one queue, or may come anywhere."""
+    heir = arguments.get(KEY) if arguments.get(EXCHANGE) == "" else None
+    if not isinstance(heir, str):
+        lives.lost += 1
+        return
+    lives.fed.add(heir)
+    if heir in lives.shelves:
+        lives.shelves[heir] = False
 
 
 @follows("tx.commit", "tx.rollback", "tx.commit-ok")

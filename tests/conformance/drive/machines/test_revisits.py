@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from codec import methods as m
 from conformance.catalogue import profiles
 from conformance.drive.drivers.raw import Target
-from conformance.drive.machines.revisits import AS_OFTEN, Circumstances, Veteran
+from conformance.drive.machines import before
+from conformance.drive.machines.revisits import ALL_WORN, Circumstances, Veteran
 from conformance.drive.stage import SceneOver
 from conformance.history.recorder import Recorder
 
@@ -17,6 +19,10 @@ from conformance.history.recorder import Recorder
 @pytest.fixture
 def veteran(target: Target) -> Veteran:
     return Veteran(target, profiles.load("documented"), Recorder("run", "reference"), "scene")
+
+
+def about(target: Target, rule: str) -> Veteran:
+    return Veteran(target, profiles.load("documented"), Recorder("run", "reference"), "scene", (rule,))
 
 
 def under(*used: str, length: int = 0) -> Circumstances:
@@ -229,11 +235,12 @@ def test_scenes_count_deliveries_from_where_the_first_pass_ended(veteran: Vetera
     veteran.cleanup()
 
 
-def test_what_was_done_often_leaves_nothing_behind(veteran: Veteran) -> None:
-    """So many channels are enough."""
+@pytest.mark.parametrize("what", before.WEAR)
+def test_what_was_done_often_leaves_nothing_behind(veteran: Veteran, what: str) -> None:
+    """So many channels are enough. Scenes count deliveries from where it ended."""
 
     def scene() -> None:
-        channels, queue = veteran.channels(AS_OFTEN + 2), veteran.queue()
+        channels, queue = veteran.channels(ALL_WORN // 70 + 2), veteran.queue()
         for channel in channels:
             channel.publish(queue)
             veteran.fetch(channel, queue)
@@ -241,10 +248,79 @@ def test_what_was_done_often_leaves_nothing_behind(veteran: Veteran) -> None:
             veteran.barrier(channel)
             assert (channel.state, channel.unacked) == ("open", [])
 
-    veteran.repeat(scene, replace(under(), worn=7))
-    many = [event for event in veteran.events if event.method == "basic.ack" and event.has("multiple")]
-    assert len(many) == sum(event.method == "basic.qos-ok" for event in veteran.events) == 7 * AS_OFTEN
-    assert {event.delivery_tag for event in many} == {0}
+    veteran.repeat(scene, replace(under(), worn=70, wear=what))
+    told = {"limit": "basic.qos", "settle": "basic.ack", "messages": "basic.get", "consumers": "basic.consume"}
+    method = told.get(what, "channel.flow")
+    often = Counter((event.connection, event.channel) for event in veteran.events if event.method == method)
+    assert sum(count >= 70 for count in often.values()) == ALL_WORN // 70
+    assert veteran.finish().findings == []
+    veteran.cleanup()
+
+
+@pytest.mark.parametrize(("rule", "wear"), [("QOS-005", "basic.qos"), ("TAG-003", "basic.get"), ("TTL-001", "")])
+def test_what_a_scene_is_about_is_what_was_done_often(target: Target, rule: str, wear: str) -> None:
+    """Else it is what was drawn."""
+    stage = about(target, rule)
+    stage.repeat(lambda: stage.barrier(stage.channel()), replace(under(), worn=30, wear="questions"))
+    assert sum(event.method == (wear or "channel.flow") for event in stage.events) >= 30
+    assert stage.finish().findings == []
+    stage.cleanup()
+
+
+@pytest.mark.parametrize(("rule", "opened"), [("CHAN-003", 130), ("TTL-001", 0)])
+def test_connections_had_channels_where_a_scene_is_about_that(target: Target, rule: str, opened: int) -> None:
+    """As many at once as there may be, one life after the other."""
+    stage = about(target, rule)
+    stage.repeat(
+        lambda: stage.barrier(stage.channel(1, stage.connect("few", channel_max=3))), replace(under(), opened=130)
+    )
+    often = sum(event.method == "channel.open" for event in stage.events if event.connection == "few")
+    assert opened < often < opened + 5
+    assert stage.finish().findings == []
+    stage.cleanup()
+
+
+def test_a_queue_was_purged_of_what_had_come(veteran: Veteran) -> None:
+    """Not one that would tell of it elsewhere, and none of the scene's own kind."""
+    queues: list[str] = []
+
+    def scene() -> None:
+        queues.extend((veteran.queue(), veteran.queue({"x-max-length-bytes": 100})))
+        veteran.queue({"x-dead-letter-exchange": ""})
+        veteran.queue(auto_delete=True)
+
+    veteran.repeat(scene, replace(under(), spent=True, passes=1))
+    assert [event.queue for event in veteran.events if event.method == "queue.purge"] == queues
+    assert [event.args["message_count"] for event in veteran.events if event.method == "queue.purge-ok"] == [1, 1]
+    assert veteran.finish().findings == []
+    veteran.cleanup()
+
+
+@pytest.mark.parametrize("without", ["", "confirm.select"])
+def test_a_stock_is_known_to_be_there(target: Target, without: str) -> None:
+    """Where publishes are confirmed. There is no more than enough of it."""
+    profile = replace(profiles.load("documented"), refused={without: "540"})
+    stage = Veteran(target, profile, Recorder("run", "reference"), "scene")
+
+    def scene() -> None:
+        for _ in range(3):
+            stage.queue()
+
+    stage.repeat(scene, replace(under(), stock=130, passes=1))
+    stage.quiesce()
+    assert sum(event.method == "basic.publish" for event in stage.events) == 260
+    assert any(event.method == "basic.ack" for event in stage.events) is not bool(without)
+    assert stage.finish().findings == []
+    stage.cleanup()
+
+
+def test_a_consumer_of_the_past_is_answered_before_it_goes(veteran: Veteran) -> None:
+    """RabbitMQ 4.3 leaves the start of one unanswered that is cancelled in the same write."""
+    veteran.repeat(lambda: veteran.barrier(veteran.channel()), under("cancel", "nowait", "get"))
+    said = [
+        one.method for one in veteran.events if one.method and one.method.startswith(("basic.c", "channel.flow-ok"))
+    ]
+    assert said.index("basic.consume-ok") < said.index("channel.flow-ok") < said.index("basic.cancel")
     assert veteran.finish().findings == []
     veteran.cleanup()
 

@@ -19,7 +19,11 @@ GIVEN_BACK = PLAIN + OWN + ASK + f"{GOT} \n" + LATE + "2 > nack 1 requeue \n @ba
 AGAIN = "2 < get-ok 2 m1 q redelivered"
 WAITED = "@queue q \n @confirming 1 \n @consume 2 q c1 no_ack \n" + NONE
 NEXT = "1 > publish q m2 \n 1 < ack 2 \n"
+HEIRS = "@queue r \n @queue d classic x-dead-letter-exchange= x-dead-letter-routing-key={} \n"
+"""Dead letters come into one queue."""
+ANYWHERE = "@queue d classic x-dead-letter-exchange=x \n"
 COUNT = TIMED + BARE + "- wait 2.5 \n 90 > declare q passive \n"
+LONG_COUNT = COUNT.replace("wait 2.5", "wait 12")
 LEASE = "@queue q classic x-expires=1000 \n @open 2 \n"
 ELSEWHERE = "d:1 > open \n d:1 < open-ok \n d:1 > consume q c1 \n d:1 < consume-ok c1 \n"
 ZERO = "@queue q classic x-message-ttl=0 \n @confirming 1 \n @consume 2 q c1 no_ack \n" + BARE
@@ -69,7 +73,8 @@ BROKEN = [
     ("TTL-003", TIMED + "1 > publish q m1 expiration=10 \n 1 < ack 1 \n" + HALF + ASK + GOT),
     ("TTL-004", PLAIN + OWN + HALF + ASK + EMPTY),
     ("TTL-004", TIMED + BARE + HALF + ASK + EMPTY),
-    ("TTL-005", COUNT.replace("wait 2.5", "wait 12") + "90 < declare-ok q says=1"),
+    ("TTL-005", LONG_COUNT + "90 < declare-ok q says=1"),
+    ("TTL-005", HEIRS.format("r") + LONG_COUNT + "90 < declare-ok q says=1"),
     ("TTL-006", BEHIND + LATE + ASK + f"{GOT} \n" + ASK + "2 < get-ok 2 m2 q"),
     ("TTL-007", GIVEN_BACK + AGAIN),
     ("TTL-008", PLAIN + NONE + "- wait 0.2 \n" + ASK + GOT),
@@ -157,6 +162,11 @@ LAWFUL = {
     + "2 < deliver c1 1 m2 q",
     "who waits may have no room": WAITED.replace(" no_ack", "") + NEXT + "2 < deliver c1 1 m2 q",
     "an exchange brings more": COUNT.replace(BARE, BARE + "@exchange x q \n") + "90 < declare-ok q says=1",
+    "dead letters come into it": HEIRS.format("q") + LONG_COUNT + "90 < declare-ok q says=1",
+    "dead letters come into it from a queue that is new": LONG_COUNT.replace(BARE, BARE + HEIRS.format("q"))
+    + "90 < declare-ok q says=1",
+    "dead letters go where bindings say": ANYWHERE + LONG_COUNT + "90 < declare-ok q says=1",
+    "dead letters keep their keys": ANYWHERE.replace("=x", "=") + LONG_COUNT + "90 < declare-ok q says=1",
     "a second is not over": COUNT.replace("2.5", "1.5") + "90 < declare-ok q says=1",
     "the lease is over": LEASE + HALF + ASK + EMPTY + LATE + PASSIVE + GONE,
     "queues are looked after every half minute": LEASE + "- wait 28 \n" + PASSIVE + "2 < declare-ok q",
