@@ -24,6 +24,8 @@ Act = Callable[["Stage", Channel, str], End | None]
 
 SPENT = bytes(70)
 """Octets: most of what the scenes allow that allow a hundred."""
+AT_ONCE = 16
+"""So many channels are few."""
 AMPLE, ROOMY = 100_000, 5_000
 """More messages than any history has, and than it has out at once."""
 
@@ -145,9 +147,9 @@ def spent(stage: Stage, channel: Channel, queue: str) -> None:
 
 
 def opened(stage: Stage, connection: RawConnection, times: int) -> None:
-    """So many channels of the connection are opened and closed: as many at once as there may be."""
-    most = min(connection.tuned.channel_max or times, times)
-    for _ in range(0, times, max(most, 1)):
+    """So many channels of the connection are opened and closed, few at a time: an operator may have set a limit."""
+    most = min(connection.tuned.channel_max or AT_ONCE, AT_ONCE)
+    for _ in range(0, times, most):
         channels = [Channel(stage, connection, number) for number in range(1, most + 1)]
         for act in (Channel.open, Channel.close):
             with stage.batch():
