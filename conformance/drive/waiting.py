@@ -45,6 +45,8 @@ PATIENCE = 6
 LASTS, LEAST = 12, 2.5
 """A history may last this many deadlines, each of at least this many seconds, plus announced longer waits.
 A busy machine needs much time; a broker without an end reaches the limit of events."""
+FAR = 100
+"""Where the broker is far away, as many beats of its pulse stand for a deadline: most of such a history is waiting."""
 MOST_EVENTS = 40_000
 """A history may have this many events."""
 SLICE = 0.05
@@ -121,7 +123,8 @@ class Waiter:
     """Seconds that the last wait has lasted, while this process was awake, since something came."""
 
     def __post_init__(self) -> None:
-        self._lasts, self._began = LASTS * max(self.deadline, LEAST), time.monotonic()
+        beat = self.guard.pulse.last if self.guard.pulse is not None else 0.0
+        self._lasts, self._began = LASTS * max(self.deadline, LEAST, FAR * beat), time.monotonic()
         self._unheard = Counter[str]()
         """By connection: waits in vain for something on it, since it has said anything."""
 

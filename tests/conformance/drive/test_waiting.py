@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -373,6 +374,17 @@ def test_time_that_this_process_slept_is_no_part_of_a_deadline(
     assert stage.waiter._lasts - lasts == pytest.approx(9 * stage.deadline, rel=1e-3), (
         "the history may last that much longer"
     )
+
+
+@pytest.mark.parametrize(("beat", "lasts"), [(0.0, 30.0), (0.02, 30.0), (0.08, 96.0)])
+def test_with_a_broker_that_is_far_away_a_history_may_last_longer(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, beat: float, lasts: float
+) -> None:
+    """A beat of the pulse is a round trip, of which everything else takes many."""
+    pulse = Pulse(stage.target)
+    monkeypatch.setattr(Pulse, "last", beat)
+    waiter = replace(stage.waiter, deadline=DEADLINE, guard=Guard(pulse))
+    assert waiter._lasts == pytest.approx(lasts)
 
 
 @pytest.mark.parametrize("how", ["crash", "revive"])
