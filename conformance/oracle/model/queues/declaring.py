@@ -77,7 +77,9 @@ def _inherit(model: Model, heir: Queue, *, anew: bool) -> None:
     for queue in model.queues.values():
         if queue.heir == heir.name and queue.name != heir.name:
             queue.dead_letters = heir
-            heir.opaque = heir.opaque or anew or queue.lossy or queue.came > 0
+            heir.opaque = heir.opaque or anew or queue.came > 0
+            if queue.lossy:
+                dropping.inherit(heir)
 
 
 def answered(model: Model, event: Event, request: Request) -> None:

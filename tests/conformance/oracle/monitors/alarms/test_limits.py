@@ -169,3 +169,14 @@ def test_gets_are_not_accused_where_siblings_fill_the_limit_as_well(play) -> Non
     assert play(both + "@close 1 \n @drain p o1").broken == []
     alone = SIBLINGS.replace("@stock q m1 m2", "").format("")
     assert play(alone + "@close 1 \n @drain p o1").broken == ["QOS-015"]
+
+
+def test_a_queue_that_drops_fills_the_one_that_takes_the_place_of_its_heir(play) -> None:
+    """RQ-011: the heir has a limit, is deleted and declared again; what is dropped pushes out what it has."""
+    names = "x-dead-letter-exchange= x-dead-letter-routing-key"
+    heir = f"@queue r classic x-max-length=4 {names}=d \n"
+    full = "".join(f"1 > publish q m{number} \n" for number in range(1, 8)) + "1 < ack 7 multiple \n"
+    more = "1 > publish r m8 \n 1 < ack 8 \n" + full.replace("m", "n").replace("ack 7", "ack 15")
+    begin = f"@queue d \n {heir} @queue q classic x-max-length=4 {names}=r \n @confirming 1 \n" + full
+    again = "90 > delete r \n 90 < delete-ok says=3 \n" + heir + more + "90 > get r no_ack \n 90 < get-ok 1 n1 r \n"
+    assert play(begin + again + "- deadline drain r").broken == []
