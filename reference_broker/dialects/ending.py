@@ -9,12 +9,14 @@ from reference_broker.core.channels.channel import Channel, failed
 from reference_broker.core.channels.prefetch import Consumer
 from reference_broker.core.channels.unacked import Delivery
 from reference_broker.core.connections.connection import Connection
+from reference_broker.core.connections.intake import Inbound, Intake
 from reference_broker.core.errors import AmqpException, ConnectionException
 from reference_broker.core.queues.queue import Queue
 from reference_broker.dialects.kinds import Behaviour, does
 
 BEHAVIOURS: list[Behaviour] = []
 LONGEST = 255
+NAMELESS = m.QueuePurge, m.QueueDelete, m.QueueBind, m.QueueUnbind, m.BasicGet, m.BasicConsume
 LOOKS = 1.0
 """Seconds between two looks at channels, for their statistics."""
 
@@ -141,3 +143,18 @@ class LongTextCostsAll(Connection):
             self.close(ConnectionException(ReplyCode.INTERNAL_ERROR), (0, 0))
         else:
             super().refuse(channel, error, offender)
+
+
+@does(
+    "intake",
+    BEHAVIOURS,
+    "ends.nameless-closes-again",
+    "a method that leaves out the queue, where none was declared, closes a channel that is closed already once more",
+)
+class NamelessClosesAgain(Intake):
+    def on_no_channel(self, number: int, closing: Channel | None, frame: Inbound) -> None:
+        super().on_no_channel(number, closing, frame)
+        nameless = isinstance(frame, NAMELESS) and not frame.queue
+        if nameless and closing is not None and not closing.last_queue:
+            text = "NOT_FOUND - no previously declared queue"
+            self.connection.send(m.ChannelClose(number, ReplyCode.NOT_FOUND, text, *self.offender(frame)))

@@ -67,6 +67,7 @@ NAMES: Mapping[str, str] = {
     "connection-closes-cross": "connection.close of both sides cross",
     "frame-max-below-8192": "the client agrees to frames of 4096 octets or more, and fewer than 8192",
     "last-queue-elsewhere": "the empty name is used on a channel that declared no queue, and another channel did",
+    "nameless-again": "a channel that a method without a queue has failed, before any declaration, is sent another one",
     "last-queue-since": "the empty name is used where another channel of the connection has declared a queue since",
     "long-queue-name": "a queue is declared or looked for whose name is longer than 127 octets",
     "long-name-not-ascii": "a client declares a queue by a name of more than 127 octets, not all of them ASCII",

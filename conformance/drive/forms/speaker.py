@@ -168,8 +168,8 @@ class Speaker:
             yield from self._fill(channel)
 
     def _insist(self, channel: Channel, method: Any) -> Iterator[Item]:
-        """The same before it, without an answer."""
-        named = not isinstance(method, m.QueueDeclare) or method.queue
+        """The same before it, without an answer. RabbitMQ 3 closes a channel for each that leaves out the queue."""
+        named = getattr(method, "queue", True)
         here = isinstance(method, INSISTENT) and named and channel.state == "open"
         if here and self._insisted[type(method)] < ENOUGH:
             self._insisted[type(method)] += 1

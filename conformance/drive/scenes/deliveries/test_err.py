@@ -133,8 +133,15 @@ def test_what_follows_the_error_is_ignored(stage: Stage) -> None:
     write, and before close-ok.
 
     The channel has a consumer: what is published after the close, elsewhere, is not for it any more. Where queues have
-    timeouts, several consumers of another channel time out before its close is answered.
+    timeouts, several consumers of another channel time out before its close is answered. And one channel is sent two
+    methods that leave out the queue, of which it has declared none.
     """
+    if stage.offers("queue.purge"):
+        nameless = stage.channel()
+        with stage.batch():
+            for _ in "12":
+                nameless.purge("")
+        stage.quiesce()
     channel, queue = holding(stage, 2, of=3)
     channel.consume(queue)
     stage.quiesce()

@@ -8,7 +8,7 @@ from conformance.history.events import TO_BROKER, Event
 from conformance.oracle.model.circumstances import further, requesting
 from conformance.oracle.model.circumstances.endings import outstanding, unopened
 from conformance.oracle.model.circumstances.places import EVERYWHERE, Found, life, on
-from conformance.oracle.model.connections.channels import CANCELLING
+from conformance.oracle.model.connections.channels import CANCELLING, FAILING
 from conformance.oracle.topology import meeting
 from conformance.oracle.topology.policies import fits
 
@@ -74,6 +74,8 @@ def nameless(model: Model, connection: Connection, event: Event) -> Found:
     channel, last = connection.channels.get(event.channel), model.topology.last
     if event.queue or channel is None:
         return
+    if channel.state == FAILING and channel not in last:
+        yield life(channel), "nameless-again"
     latest = next((one for one in reversed(last) if one.connection is connection), channel)
     if latest is not channel:
         yield from on(channel, "last-queue-since" if channel in last else "last-queue-elsewhere")
