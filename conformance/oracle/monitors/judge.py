@@ -72,7 +72,7 @@ class Judge:
                 blame.widen(fact, notes.accused)
                 notes.accused.clear()
             if notes.moment.found and isinstance(fact, ENDS):
-                notes.doubt_before(event)
+                notes.doubt_before(fact)
         if notes.moment.found:
             notes.moment.pass_on(event)
         notes.subject = None

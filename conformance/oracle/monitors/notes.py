@@ -215,7 +215,7 @@ class Notes:
             self.judgement.findings.append(finding)
             self.fresh.append(finding)
 
-    def doubt_before(self, end: Event) -> None:
+    def doubt_before(self, end: Fact) -> None:
         """A connection or a channel has ended, and others may have met the consequences first."""
         for place in self.moment.take_doubtful(end):
             said = self.judgement.findings[place]

@@ -12,6 +12,7 @@ TWICE = HELD + "d:1 > get q \n d:1 < get-ok 1 m1 q redelivered \n"
 LOCKED = "90 > declare q exclusive \n 90 < declare-ok q \n d:1 > open \n d:1 < open-ok \n"
 TAKEN = "@open 90 \n" + LOCKED + "d:1 > declare q passive \n d:1 < declare-ok q \n"
 SHARED = "@queue q \n @stock q m1 \n @hold 1 q m1 \n @open 2 \n 2 > get q \n 2 < get-ok 1 m1 q redelivered \n"
+LOOK, REFUSED = "1 > declare q passive \n", "1 < closed 403 50 10 ACCESS_REFUSED \n"
 FAILED = "1 < closed 541 0 0 INTERNAL_ERROR \n"
 RESET, KICKED = "- end c reset \n", "0 < kicked 320 0 0 CONNECTION_FORCED \n"
 MET_BEFORE = {
@@ -20,6 +21,7 @@ MET_BEFORE = {
     "only its channel ends": TWICE + FAILED,
     "it is dropped for its silence": TWICE + "- end c fin \n",
     "its message is given to another channel": SHARED + FAILED,
+    "and the end answers what was sent before": SHARED.replace("2 > get", f"{LOOK} 2 > get") + REFUSED,
     "and other channels were heard": SHARED + "3 > open \n 3 < open-ok \n" + FAILED,
     "its queue is no longer locked": TAKEN + RESET,
 }
@@ -31,6 +33,7 @@ SEEN_BEFORE = {
     "another connection ends": TWICE.replace("d:1 > get", "e:1 > open \n e:1 < open-ok \n d:1 > get", 1)
     + "e:1 > qos 0 \n e:1 < qos-ok \n - end e reset \n",
     "the channel was heard in between": SHARED + "1 > qos 0 \n 1 < qos-ok \n" + FAILED,
+    "the end answers what was sent since": SHARED + "1 > ack 1 \n 1 < closed 406 60 80 unknown delivery tag 1 \n",
     "the channel fails a while later": SHARED + "- wait 1.5 \n" + FAILED,
     "the whole connection ends": SHARED + RESET,
     "the same connection ends": TWICE + "- end d reset \n",
