@@ -28,7 +28,9 @@ NAMES = (*((0, False),) * 4, (0, True), (33, False), (65, True), (130, False), (
 """How long they are, and whether the tags on one channel are those on every other. The names of quorum queues are atoms
 in RabbitMQ, and must leave room for what it puts before them."""
 STOCK = (0,) * 24 + (70, 130, 260, 1100)
-USED = (*(frozenset[str](),) * 36, *(frozenset(pair) for pair in combinations(FEATURES, 2)))
+DRAWN = tuple(feature for feature in FEATURES if feature != "bind")
+"""Machines that are about bindings make their own."""
+USED = (*(frozenset[str](),) * 36, *(frozenset(pair) for pair in combinations(DRAWN, 2)))
 
 
 Terms = tuple[tuple[str, Any], ...]
