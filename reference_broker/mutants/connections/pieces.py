@@ -84,15 +84,19 @@ def thirty_two(parts: Parts) -> None:
     parts.override("intake", on_content=on_content)
 
 
-@replaces(
-    "intake.on_no_channel",
+@changes(
     "pieces.beats-on-closed-channels",
     "heartbeats pass on channels that are not open",
     "FRAME-009",
 )
-def beats_on_closed_channels(self: Intake, number: int, closing: Channel | None, frame: Inbound) -> None:
-    if not isinstance(frame, Heartbeat):
-        Intake.on_no_channel(self, number, closing, frame)
+def beats_on_closed_channels(parts: Parts) -> None:
+    below = parts.intake
+
+    def on_no_channel(self: Intake, number: int, closing: Channel | None, frame: Inbound) -> None:
+        if not isinstance(frame, Heartbeat):
+            below.on_no_channel(self, number, closing, frame)
+
+    parts.override("intake", on_no_channel=on_no_channel)
 
 
 @changes("pieces.close-ends-contents", "a channel that is closed ends contents on others", "CONTENT-001")

@@ -153,18 +153,22 @@ def get_empty_too_short(self: Outbox, item: Outbound) -> Sequence[bytes]:
     return Outbox.pieces(self, item)
 
 
-@replaces(
-    "intake.on_no_channel",
+@changes(
     "wires.late-gets-cost-all",
     "a get on a channel that the broker has closed meanwhile ends the connection",
     "ERR-006",
     "ERR-004",
     field="https://github.com/cloudamqp/amqp-client.rb/pull/79",
 )
-def late_gets_cost_all(self: Intake, number: int, closing: Channel | None, frame: Inbound) -> None:
-    if closing is not None and isinstance(frame, m.BasicGet):
-        raise ConnectionException(ReplyCode.CHANNEL_ERROR, "channel is closed")
-    Intake.on_no_channel(self, number, closing, frame)
+def late_gets_cost_all(parts: Parts) -> None:
+    below = parts.intake
+
+    def on_no_channel(self: Intake, number: int, closing: Channel | None, frame: Inbound) -> None:
+        if closing is not None and isinstance(frame, m.BasicGet):
+            raise ConnectionException(ReplyCode.CHANNEL_ERROR, "channel is closed")
+        below.on_no_channel(self, number, closing, frame)
+
+    parts.override("intake", on_no_channel=on_no_channel)
 
 
 @changes(

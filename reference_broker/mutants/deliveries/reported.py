@@ -13,11 +13,12 @@ from reference_broker.core.channels.unacked import Delivery
 from reference_broker.core.connections.connection import Connection
 from reference_broker.core.connections.intake import Inbound, Intake
 from reference_broker.core.errors import ConnectionException
+from reference_broker.core.parts import Parts
 from reference_broker.core.queues.deadletter import DeadLetters, goes_in_circles
 from reference_broker.core.queues.message import Entry, Message
 from reference_broker.core.queues.queue import Queue
 from reference_broker.core.vhost import VirtualHost
-from reference_broker.mutants.kinds import fails, handles, memory, replaces
+from reference_broker.mutants.kinds import changes, fails, handles, memory, replaces
 
 RABBITMQ = "https://github.com/rabbitmq/rabbitmq-server/{}"
 LAVINMQ = "https://github.com/cloudamqp/lavinmq/{}"
@@ -26,18 +27,22 @@ MINUTE = 60.0
 LATE = 0.05
 
 
-@replaces(
-    "intake.on_no_channel",
+@changes(
     "reported.late-settlements-cost-all",
     "a settlement for a channel that the broker has closed meanwhile ends the connection",
     "ERR-006",
     "ERR-004",
     field=LAVINMQ.format("commit/f421d6e3"),
 )
-def late_settlements_cost_all(self: Intake, number: int, closing: Channel | None, frame: Inbound) -> None:
-    if closing is not None and isinstance(frame, SETTLEMENTS):
-        raise ConnectionException(ReplyCode.CHANNEL_ERROR, "channel is closed")
-    Intake.on_no_channel(self, number, closing, frame)
+def late_settlements_cost_all(parts: Parts) -> None:
+    below = parts.intake
+
+    def on_no_channel(self: Intake, number: int, closing: Channel | None, frame: Inbound) -> None:
+        if closing is not None and isinstance(frame, SETTLEMENTS):
+            raise ConnectionException(ReplyCode.CHANNEL_ERROR, "channel is closed")
+        below.on_no_channel(self, number, closing, frame)
+
+    parts.override("intake", on_no_channel=on_no_channel)
 
 
 @replaces(

@@ -77,18 +77,22 @@ def body_behind_a_return(parts: Parts) -> None:
     parts.override("transaction", commit=commit)
 
 
-@replaces(
-    "intake.on_no_channel",
+@changes(
     "trackers.late-bodies-cost-all",
     "a content that comes for a channel which the broker has closed ends the connection",
     "ERR-006",
     "ERR-004",
     field=LAVINMQ.format("e9d0fbc5f"),
 )
-def late_bodies_cost_all(self: Intake, number: int, closing: Channel | None, frame: Inbound) -> None:
-    if closing is not None and isinstance(frame, codec.Header | codec.Body):
-        raise misplaced()
-    Intake.on_no_channel(self, number, closing, frame)
+def late_bodies_cost_all(parts: Parts) -> None:
+    below = parts.intake
+
+    def on_no_channel(self: Intake, number: int, closing: Channel | None, frame: Inbound) -> None:
+        if closing is not None and isinstance(frame, codec.Header | codec.Body):
+            raise misplaced()
+        below.on_no_channel(self, number, closing, frame)
+
+    parts.override("intake", on_no_channel=on_no_channel)
 
 
 @handles(
