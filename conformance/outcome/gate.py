@@ -37,7 +37,7 @@ _GRAVE = ("wedged", "gone")
 """Kinds of incidents after which nothing can be examined."""
 OUT_OF_TIME = "the run reached its time limit"
 """Why a check was not played."""
-PATIENCE = (
+MORE_TIME = (
     "To play all checks, give --time-limit MINUTES. Where the broker is far away, most of a run is waiting: "
     "-n 8 plays eight checks at a time"
 )
@@ -107,7 +107,7 @@ def decide(
         reasons += _thin(asked.values(), min_coverage)
     aside = [f"{one.what}{_times(one)} (scene {one.scene})" for one in incidents if one.kind not in _GRAVE]
     warnings = (*aside[:_NAMED], *_warnings(rules))
-    advice = *_advice(broken, entries, known), *([PATIENCE] if OUT_OF_TIME in unplayed else [])
+    advice = *_advice(broken, entries, known), *([MORE_TIME] if OUT_OF_TIME in unplayed else [])
     return Gate(not reasons, tuple(reasons), warnings, advice)
 
 

@@ -3,7 +3,8 @@
 A publish to a queue goes through an exchange that leads to just this queue. The oldest delivery is settled by a
 multiple settlement. A consumer is started without an answer, and a question behind it is answered instead; all have one
 priority. A message has all the properties that change nothing, and a queue arguments that are never reached. Publishes
-are mandatory, and confirmed. Between what the scene sends, something is asked that changes nothing. Where the broker
+are mandatory, and confirmed; the first of a mode go nowhere. What changes nothing when it is said again was said many
+times before, without an answer. Between what the scene sends, something is asked that changes nothing. Where the broker
 does not offer what a form needs, all is sent as the scene says it.
 """
 
@@ -168,7 +169,7 @@ class Speaker:
             yield from self._fill(channel)
 
     def _insist(self, channel: Channel, method: Any) -> Iterator[Item]:
-        """The same before it, without an answer. RabbitMQ 3 closes a channel for each that leaves out the queue."""
+        """The same before it, without an answer. RabbitMQ closes a channel for each that leaves out the queue."""
         named = getattr(method, "queue", True)
         here = isinstance(method, INSISTENT) and named and channel.state == "open"
         if here and self._insisted[type(method)] < ENOUGH:

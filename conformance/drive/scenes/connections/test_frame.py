@@ -21,11 +21,11 @@ CLASSIC: tuple[QueueType, ...] = ("classic",)
 SMALL = 8192
 """Octets of a frame: fewer than brokers offer."""
 PUBLISH = m.BasicPublish(1, routing_key=NOBODY).encode()
-"""The same on channel 1."""
+"""The method alone, on channel 1, to a queue that nobody has."""
 
 
 def publish(channel: Channel) -> bytes:
-    """The method alone, to a queue that nobody has."""
+    """The same on another channel."""
     return m.BasicPublish(channel.number, routing_key=NOBODY).encode()
 
 

@@ -48,7 +48,7 @@ class DeclaredQueue:
     lasting: bool = False
     """No message expires here, whatever its time to live."""
     usual: int | None = None
-    """So many returns a message survives where the declaration names no limit."""
+    """So many returns a message survives in queues of its kind that name no limit."""
     came: list[str] = field(default_factory=list)
     """The messages that were published to it, in order."""
 
