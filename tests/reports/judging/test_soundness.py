@@ -21,6 +21,7 @@ from conformance.history import events as ev
 from conformance.history.events import Event
 from conformance.history.recording import Recording, RecordingWriter
 from conformance.oracle.monitors import judge
+from conformance.oracle.monitors.moments import MOMENT
 from conformance.oracle.verdicts import REASONS, Judgement, Verdict, verdict_of, why_not
 from reports.pipeline import check, ingest, verdicts
 from tests.support import mutilation, traces
@@ -103,6 +104,7 @@ def test_each_way_to_lose_something_leaves_something(lawful: list[Trace], mutila
 
 
 def test_what_comes_after_the_proof_may_be_missing(wrong: list[Trace]) -> None:
+    """After the last moment: until then an end whose reason is missing may explain what was found."""
     proven = [trace for trace in wrong if any(one.certain for one in trace.live.findings)]
     assert len(proven) > len(wrong) / 2, "most wrong brokers are found for certain"
     for trace in proven:
@@ -114,7 +116,7 @@ def test_what_comes_after_the_proof_may_be_missing(wrong: list[Trace]) -> None:
 
 
 def _later(history: Sequence[Event], seq: int) -> Iterator[Event]:
-    return (event._replace(seq=event.seq + seq) for event in history)
+    return (event._replace(seq=event.seq + seq, time_ns=event.time_ns + 2 * MOMENT) for event in history)
 
 
 def test_what_one_connection_proves_stands_among_strangers(wrong: list[Trace]) -> None:
