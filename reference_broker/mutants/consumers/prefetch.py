@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from codec import methods as m
+from codec.errors import ReplyCode
 from reference_broker.core.channels import basic
 from reference_broker.core.channels.channel import Channel
 from reference_broker.core.channels.prefetch import Consumer, Limit
 from reference_broker.core.channels.topology import named_queue
+from reference_broker.core.channels.unacked import Delivery
 from reference_broker.core.connections.connection import Connection
-from reference_broker.core.errors import precondition
+from reference_broker.core.errors import ConnectionException, precondition
 from reference_broker.core.parts import Handler, Parts
 from reference_broker.core.queues.message import Entry
 from reference_broker.core.queues.queue import Queue
@@ -20,6 +22,29 @@ from reference_broker.mutants.kinds import changes, handles, memory, replaces
 )
 def one_too_many(self: Limit) -> bool:
     return self.count != 0 and self.held > self.count
+
+
+@changes(
+    "prefetch.and-ends-another",
+    "a limit lets one delivery more through, and another connection is ended by 320 with each",
+    "QOS-001",
+)
+def and_ends_another(parts: Parts) -> None:
+    """What would be a consequence of that end comes with each fault: it must excuse none that was told before."""
+    below = parts.channel
+
+    def hold(self: Channel, delivery: Delivery) -> None:
+        below.hold(self, delivery)
+        limits = (self.limit, delivery.consumer.own) if delivery.consumer is not None else ()
+        if not any(limit.count and limit.held > limit.count for limit in limits):
+            return
+        here = self.connection
+        others = (one for one in here.broker.connections if one is not here and one.vhost is here.vhost)
+        if (other := next(others, None)) is not None:
+            other.close(ConnectionException(ReplyCode.CONNECTION_FORCED, "gone"), (0, 0))
+
+    parts.override("limit", full=one_too_many)
+    parts.override("channel", hold=hold)
 
 
 @replaces("limit.full", "prefetch.stops-one-short", "one slot of a limit above 1 is never used", "QOS-002")

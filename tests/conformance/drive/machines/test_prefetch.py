@@ -52,7 +52,9 @@ def test_nor_is_one_that_speaks_a_dialect(dialect: str) -> None:
         assert run(broker, "classic", "lockstep", 20, dialect).judgement.findings == []
 
 
-@pytest.mark.parametrize("mutant", ["prefetch.channel-limit-for-each", "slots.gap-counts-twice"])
+@pytest.mark.parametrize(
+    "mutant", ["prefetch.channel-limit-for-each", "prefetch.and-ends-another", "slots.gap-counts-twice"]
+)
 @pytest.mark.sampled(2)
 def test_a_wrong_limit_is_found(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(campaign, "SHRINK_SECONDS", 0.2)
