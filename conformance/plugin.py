@@ -14,7 +14,6 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentError
 from collections.abc import Generator, Iterator
-from functools import partial
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -108,8 +107,12 @@ def pytest_pyfunc_call(pyfuncitem: Any) -> bool | None:
     from conformance.session.checks import play
 
     asked = {name: pyfuncitem.funcargs[name] for name in signature(pyfuncitem.obj).parameters}
+
+    def scene(stage: Stage | None) -> object:
+        return pyfuncitem.obj(**({**asked, "stage": stage} if stage is not None else asked))
+
     try:
-        play(made, partial(pyfuncitem.obj, **asked), asked.get("stage"))
+        play(made, scene, asked.get("stage"))
     finally:
         signed = made.signed()
         if made.histories:

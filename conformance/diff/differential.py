@@ -34,9 +34,9 @@ from conformance.evidence.scripts import player, raw
 from conformance.evidence.shrinking import shortest
 from conformance.history.events import Event
 from conformance.oracle.verdicts import Finding, Judgement
+from conformance.outcome.exchanges import cut
 from conformance.outcome.ledger import gist
 from conformance.outcome.readings import between
-from conformance.session.checks import cut
 from conformance.session.interrupts import results
 
 SCHEMA = "amqp-conformance/differential/1"

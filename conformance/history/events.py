@@ -42,6 +42,7 @@ METHOD = "method"  # a method, with its content where it carries some
 HEARTBEAT = "heartbeat"
 MALFORMED = "malformed"  # octets that are no frame                          {offset, expected, found}
 END = "end"  # TCP connection ended                       {cause: fin | reset | closed | aborted | gone}
+UNEXPECTED = ("fin", "reset")  # causes of an end that the client did not bring about
 POLICY = "policy"  # a queue's policy changed and is in force            {queue, consumer_timeout: ms | null}
 #   {vhost, name, operator, state: setting | set | clearing | cleared, pattern, apply_to, priority, definition}: of all
 #   that it fits; it is being set or removed, and that is done

@@ -50,10 +50,6 @@ REASONS: Mapping[str, tuple[str, str]] = {
 """Why a history may be incomplete, in words for one history and for several."""
 
 
-SILENT_END = "it ends without connection.close"
-"""How a finding says that a connection ended without a word, which only all scenes together hold against a broker."""
-
-
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One contradiction: rule, where, what was allowed, what was observed, and the events that prove it.
@@ -72,6 +68,9 @@ class Finding:
     where: tuple[str, ...] = ()
     """The circumstances in which it happened (`rules.circumstances`), each with its place."""
     unless: tuple[str, ...] = field(default=(), compare=False)
+    silent: bool = field(default=False, compare=False)
+    """It was seen by a connection that ended without a word, which something between us and the broker may have done:
+    it counts if it comes again."""
 
 
 @dataclass(slots=True)

@@ -5,8 +5,9 @@ comes in the same words, after the same method, in many scenes is the broker's s
 of it has died. A finding that rests on such a close stands only where ERR-012 (no lawful use ends in an internal error)
 is not broken on the same broker; so nothing is excused by it, for ERR-012 closes the gate.
 
-A connection that ends without a word may have been ended by something between us and the broker. That is no finding
-until it has happened in several scenes; before that, the scene is lost, which closes the gate as well.
+A connection that ends without a word may have been ended by something between us and the broker. So it speaks against
+the broker only if it comes again: when the scene, or the exchange that shows it, is played once more; or in several
+scenes. Before that, the scene is lost, which closes the gate as well.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from conformance.oracle.verdicts import SILENT_END
 from conformance.outcome.incidents import CLOSED
 from conformance.outcome.ledger import CheckEntry, Trouble, Witness
 
@@ -40,7 +40,7 @@ def weakened(entries: Iterable[CheckEntry], witnesses: Mapping[str, Sequence[See
 
     def weaken(entry: CheckEntry, witness: Witness) -> Witness:
         finding = witness.finding
-        if _is_silent(witness) and not habit:
+        if witness.finding.silent and not (habit or witness.came_again):
             return replace(witness, finding=replace(finding, certain=False))
         if finding.rule == INTERNAL or not any(text in finding.observed for text in _texts(entry, common)):
             return witness
@@ -51,17 +51,14 @@ def weakened(entries: Iterable[CheckEntry], witnesses: Mapping[str, Sequence[See
 
 def ends_silently(entries: Iterable[CheckEntry]) -> bool:
     """Does the broker end connections without a word, again and again?"""
-    return len({(one.scene, one.queue_type) for one in entries if any(map(_is_silent, one.witnesses))}) >= HABIT
+    scenes = {(one.scene, one.queue_type) for one in entries for witness in one.witnesses if witness.finding.silent}
+    return len(scenes) >= HABIT
 
 
 def explained(trouble: Trouble, entries: Iterable[CheckEntry]) -> bool:
-    """Is a connection that was lost in this scene a finding?"""
+    """Is a connection that was lost in this scene a finding, where the broker makes it a habit?"""
     of_scene = (one for one in entries if (one.scene, one.queue_type) == (trouble.scene, trouble.queue_type))
-    return trouble.kind == LOST and any(_is_silent(witness) for one in of_scene for witness in one.witnesses)
-
-
-def _is_silent(witness: Witness) -> bool:
-    return SILENT_END in witness.finding.observed
+    return trouble.kind == LOST and any(witness.finding.silent for one in of_scene for witness in one.witnesses)
 
 
 def _failures(entry: CheckEntry) -> list[str]:

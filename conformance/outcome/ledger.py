@@ -85,13 +85,17 @@ class Incident:
     times: int = 1
 
 
+WITNESSED = "witnessed"
+"""It was not tried to see it again, or it did not come again."""
+
+
 @dataclass(frozen=True, slots=True)
 class Witness:
     """A finding with the exchange that shows it, and how many of its kind this check saw."""
 
     finding: Finding
     steps: tuple[ExchangeStep, ...] = ()
-    reproduced: str = "witnessed"
+    reproduced: str = WITNESSED
     seen: int = 1
     story: tuple[Mapping[str, Any], ...] = ()
     """The exchange so that it can be played again, see `evidence.story`; it may be longer than the steps."""
@@ -102,6 +106,10 @@ class Witness:
     """How often the circumstances led to it in which it is known."""
     round: str = ""
     """The round of a hunt in which it came up, as one types it."""
+
+    @property
+    def came_again(self) -> bool:
+        return self.reproduced != WITNESSED
 
 
 @dataclass(frozen=True, slots=True)

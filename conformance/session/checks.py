@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import pytest
 
@@ -17,7 +18,6 @@ from conformance import evidence
 from conformance.campaigns import trial
 from conformance.catalogue import rules
 from conformance.catalogue.deviations import excuse
-from conformance.catalogue.profiles import Profile
 from conformance.drive.drivers.errors import ConnectionLost, Unreachable
 from conformance.drive.run.bench import Bench
 from conformance.drive.run.check import Check
@@ -26,18 +26,29 @@ from conformance.drive.stage import Endless, SceneOver, Stage
 from conformance.drive.watchdog import TimeIsOver, alarm
 from conformance.history import events
 from conformance.history.events import Event
-from conformance.oracle.verdicts import SILENT_END, Finding, Judgement
+from conformance.oracle.verdicts import Finding, Judgement
 from conformance.outcome import incidents, terminal
-from conformance.outcome.ledger import PROPERTY, CheckEntry, ExchangeStep, Incident, Trouble, Witness, encode, gist
+from conformance.outcome.exchanges import cut, steps_of
+from conformance.outcome.ledger import (
+    PROPERTY,
+    WITNESSED,
+    CheckEntry,
+    Incident,
+    Trouble,
+    Witness,
+    encode,
+    gist,
+)
 from conformance.outcome.reach import Rows, packed
 from conformance.session.options import Options
 from conformance.session.selection import selected_by
 from conformance.session.session import OpenedBroker, again
 
+Scene = Callable[[Stage | None], object]
 Kind = tuple[str, bool, str, int | None, tuple[str, ...]]
-LONGEST = 250
 LONG = 3.0
 """Seconds of silence that a reproducer is given at most."""
+TWICE = "2 of 2"
 SPENT = "the run had no time left to shorten this exchange. Run this rule alone:"
 LOST, TIME, HARNESS = "lost", "time", "harness"
 
@@ -96,7 +107,7 @@ class Attempt:
         judgement: Judgement,
         history: Sequence[Event] = (),
         *,
-        reproduced: str = "witnessed",
+        reproduced: str = WITNESSED,
     ) -> None:
         """Add the judgement of one history. The history, if at hand, gives each kind of finding its exchange."""
         for finding in judgement.findings:
@@ -110,6 +121,12 @@ class Attempt:
                 self._kinds[kind] = self._witness(history, finding, reproduced)
         self.total.add(judgement)
         self.histories += 1
+
+    def contribute_again(self, judgement: Judgement, history: Sequence[Event]) -> None:
+        """Add the judgement of the same scene, played a second time."""
+        again = {self._kind(finding) for finding in judgement.findings}.intersection(self._kinds)
+        self.contribute(judgement, history)
+        self._kinds.update({kind: replace(self._kinds[kind], reproduced=TWICE) for kind in again})
 
     def _another(self, kind: Kind, finding: Finding) -> bool:
         """Is it the first of its kind that these circumstances have led to?"""
@@ -131,7 +148,7 @@ class Attempt:
             and known.story
             and (known.finding.history, known.finding.at) == (finding.history, finding.at)
         ):
-            self._kinds[kind] = replace(known, reproduced=reproduced if reproduced != "witnessed" else known.reproduced)
+            self._kinds[kind] = replace(known, reproduced=reproduced if reproduced != WITNESSED else known.reproduced)
             return
         self.opened.told.pop(self._key_of(finding), None)
         self.opened.sliced.discard(self._key_of(finding))
@@ -171,7 +188,7 @@ class Attempt:
             story=told.story,
             untold=told.untold,
             absent=told.absent,
-            reproduced=reproduced if reproduced != "witnessed" else told.reproduced or reproduced,
+            reproduced=reproduced if reproduced != WITNESSED else told.reproduced or reproduced,
         )
 
     def known(self, finding: Finding) -> bool:
@@ -255,7 +272,7 @@ class Attempt:
 
     def complaint(self) -> str | None:
         """Why the check fails as a test: a rule of its own is broken in a way that closes the gate. None: it passes."""
-        closing = [witness for witness in self.witnesses if self._closes(witness.finding)]
+        closing = [witness for witness in self.witnesses if self._closes(witness)]
         if closing:
             first = min(closing, key=lambda witness: (not witness.steps, witness.finding.rule))
             return describe_finding(first, self.queue_type, again(self.options), self.options.seed)
@@ -263,48 +280,68 @@ class Attempt:
             return f"{self.trouble.kind}: {self.trouble.message}"
         return None
 
-    def _closes(self, finding: Finding) -> bool:
-        if not finding.certain or not self._mine(finding.rule):
+    def _closes(self, witness: Witness) -> bool:
+        finding = witness.finding
+        if not self.stands(witness) or not self._mine(finding.rule):
             return False
         rule = rules.get(finding.rule)
         if not rule.judged or (rule.level != "must" and not (rule.level == "should" and self.options.strict)):
             return False
         return not self.known(finding)
 
+    def stands(self, witness: Witness) -> bool:
+        """Is it certain, also if nothing like it is found in other scenes?"""
+        return witness.finding.certain and (witness.came_again or not witness.finding.silent)
+
     def _mine(self, rule: str) -> bool:
         return rule in selected_by(self.options) and rule in (self.check.rules or (rule,))
 
 
-def play(attempt: Attempt, scene: Callable[[], object], stage: Stage | None) -> None:
+def play(attempt: Attempt, scene: Scene, stage: Stage | None) -> None:
     """The body of a check, the end of its history, and the judgement: all in the time that a check has. A machine has
     no stage of its own."""
+    try:
+        failure = _act(attempt, partial(scene, stage))
+        if stage is None:
+            account(attempt, failure)
+            return
+        failure = _conclude(attempt, stage, failure, attempt.contribute)
+        attempt.lacking = stage.lacking
+        if any(one.finding.silent and not attempt.known(one.finding) for one in attempt.witnesses) and attempt.fit():
+            _play_again(attempt, scene)
+        account(attempt, failure, "" if stage.waiter.down else vanished(stage.events))
+    except TimeIsOver as overdue:
+        account(attempt, overdue)
+    except KeyboardInterrupt:
+        attempt.opened.guard.hasty = True
+        raise
+
+
+def _act(attempt: Attempt, action: Callable[[], object]) -> BaseException | None:
     guard, check = attempt.opened.guard, attempt.check
 
     def timed() -> None:
         with alarm(guard.begin_check(machine=not check.rules, parts=check.parts) + guard.GRACE):
-            scene()
+            action()
 
-    try:
-        failure = attempted(timed, (Exception, pytest.fail.Exception, TimeIsOver))
-        with alarm(guard.CONCLUDES):
-            if stage is None:
-                account(attempt, failure)
-            else:
-                _conclude(attempt, stage, failure)
-    except TimeIsOver as overdue:
-        account(attempt, overdue)
-    except KeyboardInterrupt:
-        guard.hasty = True
-        raise
+    return attempted(timed, (Exception, pytest.fail.Exception, TimeIsOver))
 
 
-def _conclude(attempt: Attempt, stage: Stage, failure: BaseException | None) -> None:
-    """Bring the history of a scene to its end, judge it, and tell what went wrong on the way, if anything did."""
-    failure = conclude(stage, failure)
-    attempt.lacking = stage.lacking
-    attempt.after(stage)
-    attempt.contribute(stage.judgement, stage.events)
-    account(attempt, failure, "" if stage.waiter.down else vanished(stage.events))
+def _conclude(
+    attempt: Attempt, stage: Stage, failure: BaseException | None, contribute: Callable[[Judgement, list[Event]], None]
+) -> BaseException | None:
+    """Bring the history of a scene to its end, and judge it. What went wrong is returned."""
+    with alarm(attempt.opened.guard.CONCLUDES):
+        failure = conclude(stage, failure)
+        attempt.after(stage)
+        contribute(stage.judgement, stage.events)
+    return failure
+
+
+def _play_again(attempt: Attempt, scene: Scene) -> None:
+    """What stands between us and the broker may end a connection, but hardly a second one over the same."""
+    with attempt.bench.staged(Stage, attempt.name, attempt.check.rules, attempt.queue_type) as stage:
+        _conclude(attempt, stage, _act(attempt, partial(scene, stage)), attempt.contribute_again)
 
 
 def account(attempt: Attempt, failure: BaseException | None, cause: str | None = None) -> None:
@@ -312,7 +349,7 @@ def account(attempt: Attempt, failure: BaseException | None, cause: str | None =
     if isinstance(failure, Unreachable) and attempt.fit():
         if not attempt.incidents:
             attempt.incidents.append(incidents.refusal(failure.message, attempt.name, attempt.queue_type))
-    elif any(SILENT_END not in one.finding.observed for one in attempt.witnesses) or isinstance(failure, Unreachable):
+    elif any(one.came_again or not one.finding.silent for one in attempt.witnesses) or isinstance(failure, Unreachable):
         return
     elif isinstance(failure, Endless | TimeIsOver):
         attempt.fail(TIME, str(failure) or "it did not finish in time, and was stopped")
@@ -336,33 +373,9 @@ def vanished(history: Iterable[Event]) -> str | None:
             said.add(event.connection)
         elif event.kind == events.KNOWN:
             said.add(str(event.args.get("of")))
-        elif event.kind == events.END and event.connection not in said and event.args.get("cause") in ("fin", "reset"):
+        elif event.kind == events.END and event.connection not in said and event.args.get("cause") in events.UNEXPECTED:
             return str(event.args["cause"])
     return None
-
-
-def exchange(history: Sequence[Event], finding: Finding, profile: Profile) -> tuple[ExchangeStep, ...]:
-    """The minimal exchange of a finding, as steps."""
-    return steps_of(cut(history, finding, profile), profile)
-
-
-def cut(
-    history: Sequence[Event],
-    finding: Finding,
-    profile: Profile,
-    budget: int = evidence.BUDGET,
-) -> list[Event]:
-    """The minimal exchange of a finding; of one that cannot be cut down, the end of what is of interest."""
-    kept = evidence.minimal(history, finding, profile, budget)
-    if len(kept) > LONGEST:
-        near = [event for event in kept if evidence.interest(event) or event.seq in (finding.at, *finding.witness)]
-        kept = near[-LONGEST:]
-    return evidence.introduced(kept, [event for event in history if event.history == finding.history])
-
-
-def steps_of(kept: Sequence[Event], profile: Profile) -> tuple[ExchangeStep, ...]:
-    """Events as steps of a case."""
-    return tuple(ExchangeStep(**step) for step in evidence.steps(kept, evidence.states(kept, profile)))
 
 
 def describe_finding(witness: Witness, queue_type: str, command: str, seed: int) -> str:

@@ -20,7 +20,6 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from conformance.catalogue.deviations import excuse
 from conformance.catalogue.rules import RULE_ID
-from conformance.oracle.verdicts import SILENT_END
 from conformance.outcome import reach
 from conformance.session.door import COMMAND, Door, door_of
 
@@ -101,7 +100,7 @@ class Follower:
         rule, _, title = said.partition("\n")[0].partition(" ")
         if _RULE.fullmatch(rule) and rule not in self._broken and len(self._broken) < _TOLD:
             self._broken.add(rule)
-            self._write(f"{'broken if this is a habit' if SILENT_END in said else 'broken'}: {rule} {title}")
+            self._write(f"broken: {rule} {title}")
 
     def _tell_turn(self, config: pytest.Config) -> None:
         """A turn of a hunt is over: what is covered by now, and found beside known deviations."""

@@ -18,6 +18,7 @@ from conformance.catalogue.profiles import Profile
 from conformance.history.events import HEARTBEAT, Event
 from conformance.history.recording import Placed
 from conformance.oracle.verdicts import Finding
+from conformance.outcome.exchanges import exchange
 from conformance.outcome.ledger import ExchangeStep
 
 LONG = 20_000
@@ -64,8 +65,6 @@ class Cut:
 
 def sliced(history: Callable[[], Iterator[Placed]], finding: Finding, profile: Profile) -> Cut:
     """The exchange of a finding, whose history up to it may be gone through more than once."""
-    from conformance.session.checks import exchange
-
     placed = list(islice(history(), LONG + 1))
     if len(placed) > LONG:
         placed = _Matter.of((event for event, _ in history()), finding).kept(history())

@@ -8,6 +8,8 @@ import threading
 from collections.abc import Callable, Iterator
 
 Serve = Callable[[socket.socket], None]
+Cue = Callable[[bytes, bool], bool]
+"""Of octets, and whether they come from the broker: is this the moment?"""
 
 
 @contextlib.contextmanager
@@ -49,10 +51,11 @@ def http(client: socket.socket) -> None:
 
 class Door:
     """Connections to a broker, until the door is closed: after so many, or by hand. Then those that are open end, and
-    nobody accepts new ones."""
+    nobody accepts new ones. At each `cue` they end as well, before those octets are passed on, and new ones are let
+    in."""
 
-    def __init__(self, broker: int, closes_after: int = 1 << 30) -> None:
-        self._broker, self._left = broker, closes_after
+    def __init__(self, broker: int, closes_after: int = 1 << 30, cue: Cue = lambda data, answers: False) -> None:
+        self._broker, self._left, self._cue = broker, closes_after, cue
         self._open: list[socket.socket] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
@@ -62,6 +65,9 @@ class Door:
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
+        self.drop()
+
+    def drop(self) -> None:
         for one in self._open:
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
@@ -83,13 +89,14 @@ class Door:
                 self._left -= 1
                 inside = socket.create_connection(("127.0.0.1", self._broker))
                 self._open += [client, inside]
-                for ends in ((client, inside), (inside, client)):
-                    threading.Thread(target=_pump, args=ends, daemon=True).start()
+                for ends in ((client, inside, False), (inside, client, True)):
+                    threading.Thread(target=self._pump, args=ends, daemon=True).start()
 
-
-def _pump(source: socket.socket, sink: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        while data := source.recv(65536):
-            sink.sendall(data)
-    with contextlib.suppress(OSError):
-        sink.shutdown(socket.SHUT_RDWR)
+    def _pump(self, source: socket.socket, sink: socket.socket, answers: bool) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                if self._cue(data, answers):
+                    self.drop()
+                sink.sendall(data)
+        with contextlib.suppress(OSError):
+            sink.shutdown(socket.SHUT_RDWR)

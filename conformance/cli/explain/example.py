@@ -20,9 +20,9 @@ from conformance.drive.run.runner import observe
 from conformance.drive.watchdog import TimeIsOver, alarm
 from conformance.history.events import Event
 from conformance.oracle.verdicts import Finding, Judgement
+from conformance.outcome.exchanges import exchange
 from conformance.outcome.results import Results
 from conformance.outcome.terminal import painter
-from conformance.session import checks
 from reference_broker.mutants import MUTANTS
 from reference_broker.mutants.kinds import Mutant
 from reports.html.exchange import picture
@@ -106,7 +106,7 @@ def _scenes(rule: str, bench: Bench) -> Iterator[Play]:
 
 
 def _example(mutant: Mutant, finding: Finding, history: Sequence[Event], bench: Bench) -> Example:
-    steps = [asdict(step) for step in checks.exchange(history, finding, bench.profile)]
+    steps = [asdict(step) for step in exchange(history, finding, bench.profile)]
     return Example(
         f"a broker in which {mutant.says}",
         {

@@ -238,7 +238,7 @@ class RawConnection:
         """The event of the connection's end, once, after all that came before it."""
         if self.alive and self._wire.ended is not None and not self._wire.waiting:
             cause = self._wire.ended
-            if cause in ("fin", "reset") and not self._closing and not listens(self.target):
+            if cause in events.UNEXPECTED and not self._closing and not listens(self.target):
                 cause = "gone"
             self._end = self._builder.local(events.END, cause=cause)
             self._emit(self._end)

@@ -29,9 +29,6 @@ from conformance.oracle.model.queues import policing
 if TYPE_CHECKING:
     from conformance.oracle.model.model import Model
 
-UNEXPECTED = ("fin", "reset")
-"""How a connection ends when it was not us."""
-
 
 def read(model: Model, event: Event) -> Iterable[Fact]:
     """The facts in an event that is no method."""
@@ -65,7 +62,7 @@ def _ended(model: Model, event: Event) -> Iterator[Fact]:
         memory.connection_ended(model, connection)
         return
     cause = str(event.args.get("cause"))
-    if cause in UNEXPECTED and not connection.closing:
+    if cause in events.UNEXPECTED and not connection.closing:
         if connection.heartbeat and connection.error is None:
             dropped = DroppedSilently(event, connection, model.pauses.none_before(connection, event.time_ns))
             if not dropped.at_once:

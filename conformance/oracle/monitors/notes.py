@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 from conformance.catalogue.profiles import Profile
 from conformance.catalogue.rules import CATALOGUE
-from conformance.history.events import Event
+from conformance.history.events import END, UNEXPECTED, Event
 from conformance.oracle.model import Fact, Model
 from conformance.oracle.model.circumstances.noting import Circumstances
 from conformance.oracle.model.connections.channels import ChannelLife
@@ -209,7 +209,10 @@ class Notes:
         if said < ENOUGH:
             seqs = tuple(sorted({seq for seq in witness if seq > 0} | {event.seq}))
             amid = where if at else self._amid()
-            finding = Finding(rule, event.history, at or event.seq, allowed, observed, seqs, certain, amid, unless)
+            silent = event.kind == END and event.args.get("cause") in UNEXPECTED
+            finding = Finding(
+                rule, event.history, at or event.seq, allowed, observed, seqs, certain, amid, unless, silent
+            )
             if certain:
                 self.moment.enter(len(self.judgement.findings), event, self.subject)
             self.judgement.findings.append(finding)

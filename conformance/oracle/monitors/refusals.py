@@ -31,7 +31,6 @@ from conformance.oracle.topology.preconditions import (
     enter_claim,
     enter_mistake,
 )
-from conformance.oracle.verdicts import SILENT_END
 
 DECLARE, MAKE, MAKING = "queue.declare", ("queue.declare", "exchange.declare"), {(50, 10), (40, 10)}
 """A broker may have no room for more, and say so by 403 or in words: then only claims about rights are contradicted."""
@@ -175,7 +174,7 @@ def _is_without_a_word(fact: ConnectionFailed, sent: set[int]) -> bool:
 
 def how_it_ended(event: Event) -> str:
     """The end of a connection in words."""
-    return closing(event.args) if event.kind == METHOD else SILENT_END
+    return closing(event.args) if event.kind == METHOD else "it ends without connection.close"
 
 
 @judges(Answered)

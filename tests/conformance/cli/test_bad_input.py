@@ -21,6 +21,7 @@ from conformance.drive.stage import Stage
 from conformance.history.recording import Recording
 from conformance.oracle.verdicts import Judgement
 from reference_broker import ReferenceBroker
+from tests.support.ports import Door
 
 QUICK = "?connection_timeout=700"
 """For who is silent."""
@@ -233,51 +234,6 @@ MESSAGES = b"\x00\x3c\x00\x3c", b"\x00\x3c\x00\x47"
 """basic.deliver, basic.get-ok."""
 
 
-class Gateway:
-    """A TCP relay before a broker. After so many answers with a message it drops all connections; `gone`: and takes no
-    more."""
-
-    def __init__(self, port: int, until: int, *, gone: bool) -> None:
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self._to, self._left, self._gone = port, until, gone
-        self._ends: list[socket.socket] = []
-        self.url = f"amqp://guest:guest@127.0.0.1:{self._listener.getsockname()[1]}/%2F?connection_timeout=20000"
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = self._listener.accept()
-                broker = socket.create_connection(("127.0.0.1", self._to))
-                self._ends += [client, broker]
-                threading.Thread(target=self._relay, args=(client, broker, False), daemon=True).start()
-                threading.Thread(target=self._relay, args=(broker, client, True), daemon=True).start()
-
-    def _relay(self, source: socket.socket, target: socket.socket, answers: bool) -> None:
-        with contextlib.suppress(OSError):
-            while data := source.recv(65536):
-                target.sendall(data)
-                if answers and any(method in data for method in MESSAGES):
-                    self._left -= 1
-                    if self._left == 0:
-                        self.drop()
-        for end in (source, target):
-            with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-
-    def drop(self) -> None:
-        if self._gone:
-            self.close()
-        for end in self._ends:
-            with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-
-    def close(self) -> None:
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-
-
 @pytest.fixture
 def broker() -> Iterator[ReferenceBroker]:
     with ReferenceBroker() as made:
@@ -291,10 +247,19 @@ def test_a_broker_that_closes_half_way(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    gateway = Gateway(broker.port, 30, gone=gone)
-    words = ["run", gateway.url, "--rules", "ACK-00*", "--depth", "smoke"]
+    left = iter(range(30))
+
+    def cue(data: bytes, answers: bool) -> bool:
+        over = answers and any(method in data for method in MESSAGES) and next(left, None) == 29
+        if over and gone:
+            door.close()
+        return over
+
+    door = Door(broker.port, cue=cue)
+    url = f"amqp://guest:guest@127.0.0.1:{door.port}/%2F?connection_timeout=20000"
+    words = ["run", url, "--rules", "ACK-00*", "--depth", "smoke"]
     code = main([*words, "--recording", str(tmp_path / "rec"), "--report", str(tmp_path / "out")])
-    gateway.close()
+    door.close()
     said = capsys.readouterr()
     assert code == 3, said.out + said.err
     assert "Traceback" not in said.out + said.err

@@ -144,7 +144,7 @@ def test_an_internal_error_that_is_no_finding_explains_nothing() -> None:
 
 def silent_ends(scenes: int) -> list[CheckEntry]:
     """In each of these scenes a connection ended over what was sent there, and the scene was lost."""
-    witness = Witness(finding(observed="connection: it ends without connection.close"))
+    witness = Witness(replace(finding(), silent=True))
     return [
         entry(str(number), witnesses=(witness,), trouble=Trouble(str(number), "classic", "lost", "fin"))
         for number in range(scenes)
@@ -159,6 +159,11 @@ def test_a_connection_that_ends_without_a_word_is_held_against_the_broker_that_d
     assert verdicts(results)["ACK-002"] == verdict
     assert len(results.troubles) == (0 if verdict == "broken" else scenes), "else it is lost, and closes the gate"
     assert not results.gate.open
+
+
+def test_or_that_did_so_when_the_scene_was_played_again() -> None:
+    witness = Witness(replace(finding(), silent=True), reproduced="2 of 2")
+    assert verdicts(build(ledger(entry("one", witnesses=(witness,))), FRAME))["ACK-002"] == "broken"
 
 
 def test_the_schema_refuses_what_no_run_can_say() -> None:
