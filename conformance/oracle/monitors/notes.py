@@ -12,6 +12,7 @@ from conformance.history.events import END, UNEXPECTED, Event
 from conformance.oracle.model import Fact, Model
 from conformance.oracle.model.circumstances.noting import Circumstances
 from conformance.oracle.model.connections.channels import ChannelLife
+from conformance.oracle.model.facts import ConnectionFailed, DroppedSilently
 from conformance.oracle.model.records import RECOVERED, RETURNED, Copy
 from conformance.oracle.monitors.moments import Moment
 from conformance.oracle.monitors.standing import doubt
@@ -200,6 +201,8 @@ class Notes:
         if self._unpromised(rule) or (self._fact is not None and self._doubted(rule, finding=True)):
             return
         self.judgement.exercised[rule] += 1
+        silent = event.kind == END and event.args.get("cause") in UNEXPECTED
+        certain = certain and not (silent and self._overheard())
         if certain:
             self.accused.append(rule)
             unless = (*unless, *self._earlier(rule, at or event.seq, unless))
@@ -209,7 +212,6 @@ class Notes:
         if said < ENOUGH:
             seqs = tuple(sorted({seq for seq in witness if seq > 0} | {event.seq}))
             amid = where if at else self._amid()
-            silent = event.kind == END and event.args.get("cause") in UNEXPECTED
             finding = Finding(
                 rule, event.history, at or event.seq, allowed, observed, seqs, certain, amid, unless, silent
             )
@@ -217,6 +219,11 @@ class Notes:
                 self.moment.enter(len(self.judgement.findings), event, self.subject)
             self.judgement.findings.append(finding)
             self.fresh.append(finding)
+
+    def _overheard(self) -> bool:
+        """Does a connection end in a capture? Nobody can play that again, to see whether it was the broker."""
+        subject = self.subject
+        return isinstance(subject, ConnectionFailed | DroppedSilently) and subject.connection.overheard
 
     def doubt_before(self, end: Fact) -> None:
         """A connection or a channel has ended, and others may have met the consequences first."""

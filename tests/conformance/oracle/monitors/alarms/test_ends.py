@@ -52,6 +52,15 @@ def test_what_was_seen_before_the_end_is_certain(play: Play, history: str) -> No
     assert "MODE-001" in play(history).broken
 
 
+@pytest.mark.parametrize("end", ["reset", "fin"])
+def test_an_end_without_a_word_in_a_capture_is_nobodys(play: Play, end: str) -> None:
+    """A run plays the scene again to see who did it."""
+    history = f"@open 1 \n 1 > ack 7 \n - end c {end}"
+    live = [one for one in play(history).judge.judgement.findings if one.rule == "ERR-004"]
+    assert [(one.certain, one.silent) for one in live] == [(True, True)]
+    assert play("- observed \n" + history).broken == []
+
+
 def test_findings_of_what_comes_later_are_not_crowded_out(play: Play) -> None:
     """Five findings of a rule are enough; those that are certain no more do not count."""
     names = [f"m{number}" for number in range(1, 8)]
