@@ -147,6 +147,10 @@ class Channel:
         table = values.table(arguments or {})
         self.send(m.ExchangeUnbind(self.number, 0, destination, source, key, no_wait, table))
 
+    def fit(self, body: bytes) -> bytes:
+        """As much of a body as the broker takes."""
+        return self._stage.payloads.fit(body)
+
     def publish(
         self,
         queue: str,
@@ -167,7 +171,7 @@ class Channel:
             *(
                 (
                     method,
-                    self._stage.payloads.body(message) if body is None else body,
+                    self._stage.payloads.body(message) if body is None else self.fit(body),
                     {
                         "delivery_mode": 2 if persistent else 1,
                         "message_id": message,

@@ -16,9 +16,10 @@ NOISE = bytes(number * number % 251 for number in range(LARGE - 1))
 
 
 class Payloads:
-    """Of one history."""
+    """Of one history. `most`: no body has more octets."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int | None = None) -> None:
+        self._most = most
         self.octets = self.length = 0
         """At least so many have bodies that say nothing else, and characters names."""
         self.alike = False
@@ -48,4 +49,9 @@ class Payloads:
         if self.octets == EMPTY:
             return b""
         octets = self.octets if self.octets <= LARGE or not int(message[1:]) % 4 else 0
+        octets = octets if self._most is None else min(octets, self._most)
         return (message.encode() + b"." + NOISE * (octets // len(NOISE) + 1))[:octets] if octets else message.encode()
+
+    def fit(self, body: bytes) -> bytes:
+        """The body, or as much of it as the broker takes."""
+        return body[: self._most]

@@ -80,7 +80,7 @@ class Stage:
         means = [name for name, _ in sorted(needs) if name in shunned]
         self.lacking = f"the broker does not offer {means[0]}: {shunned[means[0]]}" if means else ""
         """What the broker refuses, without which the scene could not go on, or shows little."""
-        self.payloads = Payloads()
+        self.payloads = Payloads(profile.body)
         self._batching = False
         self._over = self._amid = False
         self.recorder.subscribe(self._watch)

@@ -96,6 +96,8 @@ class Profile:
     """Features of which a trial came to no lawful end, each with what came instead."""
     crowd: int | None = None
     """So many connections at once are let in; None: as many as the suite needs."""
+    body: int | None = None
+    """Bodies of so many octets are taken, and larger ones may be refused; None: nobody has asked."""
 
     @property
     def typed(self) -> bool:

@@ -64,6 +64,7 @@ DURABLE, TRANSIENT, EXCLUSIVE = "durable queues", "transient queues", "exclusive
 AUTO_DELETE, SERVER_NAMED = "auto-delete queues", "server-named queues"
 CROWD = "a dozen connections at once"
 RESERVED = "amq.* names"
+LARGE = "large bodies"
 DECLARATIONS: Mapping[str, str] = MappingProxyType(
     {
         DURABLE: "queues that outlive the broker",
@@ -72,6 +73,7 @@ DECLARATIONS: Mapping[str, str] = MappingProxyType(
         AUTO_DELETE: "queues that go with their last consumer",
         SERVER_NAMED: "queues to which the broker gives a name",
         CROWD: "as many connections at a time as a scene may need",
+        LARGE: "messages of a quarter of a million octets",
         RESERVED: "the right to use what the broker itself has declared",
         "direct exchange": "exchanges that compare routing keys",
         "fanout exchange": "exchanges that lead to all their queues",

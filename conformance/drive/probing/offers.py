@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from conformance.catalogue.profiles import Profile
-from conformance.catalogue.rules.features import CROWD, DECLARATIONS, FEATURES, OPTIONAL
+from conformance.catalogue.rules.features import CROWD, DECLARATIONS, FEATURES, LARGE, OPTIONAL
 from conformance.drive.probing.probes import NOBODY, OFFERED, QUEUE_TYPE, REFUSED, Answer
 
 
@@ -23,7 +23,12 @@ def adapted(profile: Profile, answers: Sequence[Answer], *, known: bool) -> Prof
     }
     crowd = next((one.most - 1 or 1 for one in answers if one.feature == CROWD and one.most), None)
     return replace(
-        profile, crowd=crowd, refused=refused, shunned=shunned, queue_types=_types(profile, states, known=known)
+        profile,
+        crowd=crowd,
+        body=next((one.most for one in answers if one.feature == LARGE), None),
+        refused=refused,
+        shunned=shunned,
+        queue_types=_types(profile, states, known=known),
     )
 
 

@@ -31,6 +31,7 @@ from conformance.catalogue.rules.features import (
     CROWD,
     DURABLE,
     EXCLUSIVE,
+    LARGE,
     RESERVED,
     SERVER_NAMED,
 )
@@ -41,12 +42,15 @@ from conformance.drive.drivers.raw import Item, RawConnection
 from conformance.drive.drivers.sweep import hasty, part, sweep, unrecorded
 from conformance.drive.drivers.target import Target
 from conformance.history.events import Event
+from conformance.oracle.model.publishing import sizes
 
 OFFERED, REFUSED, WRONG, SILENT, LOST = "offered", "refused", "refused wrongly", "no answer", "connection lost"
 DOZEN = 12
 """The suite needs no more connections at once."""
 DEATHS = 5
 """So often a broker is brought back."""
+BODIES = 270_000, 100_000, 60_000, 30_000, 8_000, 1_000
+"""Octets of bodies, of which the suite sends none larger than the first."""
 LEAST, ACCESS_REFUSED, NOT_IMPLEMENTED, FAILURE = 400, 403, 540, 541
 """From this reply code on a close says what was wrong with a method, by whichever code; and it says with this one that
 the broker has failed."""
@@ -102,7 +106,7 @@ class Inquiry:
             about_queues += [*self._methods(), *self._nack(), *self._cancel(), *self._arguments(), *self._types()]
             about_queues += [*self._consumers(), *self._expiration()]
             found = [*about_queues, *self._exchanges(), *self._bindings(), *self._carbon(), self._crowd()]
-            found.append(self._reserved())
+            found += [self._large(), self._reserved()]
             return [self._by_its_effect(self._beside_what_it_announces(answer)) for answer in found]
         finally:
             sweep(self._target, self._queues, self._names, self._patience)
@@ -290,6 +294,18 @@ class Inquiry:
         if len(links) == DOZEN or not links:
             return Answer(CROWD, OFFERED)
         return Answer(CROWD, REFUSED, f"not more than {len(links)}, then: {words}", len(links))
+
+    def _large(self) -> Answer:
+        """The largest body that is taken, where one is refused for its size. What else comes is for the judge."""
+        refused = ""
+        for octets in (*BODIES, 0):
+            queue = self._name()
+            publish: Item = (m.BasicPublish(1, 0, "", queue), bytes(octets), {})
+            answer = self._ask(LARGE, (self._declare(queue), publish, m.BasicGet(1, 0, queue, True)), effects.TAKEN)
+            if answer.state != REFUSED or not sizes.blames(answer.words, octets):
+                break
+            refused = refused or answer.words
+        return Answer(LARGE, REFUSED if refused else OFFERED, refused, octets if refused or not answer.words else None)
 
     def _reserved(self) -> Answer:
         """May what the broker has declared be used? Whose rights end with the suite's own names is told by 403. What

@@ -34,6 +34,7 @@ class Model:
         "deleted",
         "homes",
         "killed",
+        "largest",
         "opaque",
         "open",
         "over",
@@ -60,6 +61,8 @@ class Model:
         """Why the world is not closed, as `gaps` has it."""
         self.captured = False
         """It was taken off the wire between its clients and the broker."""
+        self.largest = profile.body or 0
+        """Octets of the largest body that the broker is known to take."""
         self.homes: dict[str, str] | None = None
         """By queue: the virtual host in which it was named first. None: nobody else observes this history."""
         self.settings = clocks.Settings()

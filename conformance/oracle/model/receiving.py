@@ -36,7 +36,7 @@ from conformance.oracle.model.facts import (
     Unlawful,
     Unrequested,
 )
-from conformance.oracle.model.publishing import confirming
+from conformance.oracle.model.publishing import confirming, sizes
 from conformance.oracle.model.queues import counts, declaring
 from conformance.oracle.model.records import ClientError, Request
 
@@ -53,6 +53,8 @@ def receive(model: Model, connection: Connection, event: Event) -> Iterable[Fact
     """One method of the broker on a channel."""
     method, number = event.method, event.channel
     channel = connection.met(number, event.seq)
+    if event.body_size is not None:
+        sizes.receive(model, event.body_size)
     if channel is None:
         return _unopened(connection, event)
     if channel.adopted and method == "channel.open-ok":

@@ -18,6 +18,7 @@ from conformance.catalogue.rules.features import (
     CROWD,
     DURABLE,
     EXCLUSIVE,
+    LARGE,
     RESERVED,
     SERVER_NAMED,
     TRANSIENT,
@@ -31,6 +32,7 @@ from conformance.drive.probing.probes import LOST, OFFERED, REFUSED, SILENT, WRO
 from reference_broker import ReferenceBroker
 from reference_broker.core.broker import CAPABILITIES
 from reference_broker.core.channels.channel import Channel
+from reference_broker.core.connections.limits import Limits
 from reference_broker.core.errors import raised
 from reference_broker.core.parts import HANDLERS
 
@@ -116,6 +118,15 @@ def test_what_is_announced_and_refused_is_left_to_the_judge(monkeypatch: pytest.
     assert asked(monkeypatch, {"basic.nack": None})["basic.nack"].state == REFUSED
     monkeypatch.setitem(HANDLERS, m.BasicNack, refuses(ReplyCode.NOT_IMPLEMENTED))
     assert asked(monkeypatch, {"basic.nack": True})["basic.nack"].state == REFUSED
+
+
+@pytest.mark.parametrize(
+    ("limit", "state", "most"), [(2000, REFUSED, 1000), (262_144, REFUSED, 100_000), (270_000, OFFERED, 270_000)]
+)
+def test_the_largest_body_that_is_taken_is_looked_for(limit: int, state: str, most: int) -> None:
+    with ReferenceBroker(limits=Limits(max_message=limit)) as broker:
+        found = {one.feature: one for one in Inquiry(Target.parse(broker.url), PATIENCE).answers()}[LARGE]
+    assert (found.state, found.most) == (state, most)
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,9 @@ class Letter:
         size = max(0, self.frames * room + self.beside)
         method = m.BasicPublish(channel.number, exchange=exchange, routing_key=key, mandatory=mandatory)
         named = {"message_id": message} if self.named or size < TELLING else {}
-        return frames(method, body(message, size), self._sizes(size, room), {**self._signed(world), **named})
+        return frames(
+            method, channel.fit(body(message, size)), self._sizes(size, room), {**self._signed(world), **named}
+        )
 
     def _signed(self, world: World) -> Mapping[str, Any]:
         """Its properties; the user-id is the one of the run, where a login tells it, or that of nobody."""

@@ -240,6 +240,8 @@ class ChannelLife:
     """The latest publishes by message, for what may be returned."""
     forgetful: bool = False
     """There were more."""
+    sizes: set[int] = field(default_factory=set)
+    """The octets of large bodies that were published."""
     method_error: ClientError | None = None
     transactional: bool = False
     rolled_back: int = 0

@@ -27,7 +27,7 @@ from conformance.oracle.model.facts import (
     Fact,
     Faulted,
 )
-from conformance.oracle.model.publishing import rerouting
+from conformance.oracle.model.publishing import rerouting, sizes
 from conformance.oracle.model.records import ClientError, Settlement
 
 if TYPE_CHECKING:
@@ -79,6 +79,8 @@ def close_channel(model: Model, connection: Connection, event: Event) -> Facts:
         connection.refusals, connection.refused = event.seq, channel.settlement_error
     elif expired := timeouts.behind(model, channel, event):
         yield from timeouts.closed(model, channel, event, expired)
+        endings.shake(channel)
+    elif sizes.refused(model, channel, event):
         endings.shake(channel)
     else:
         yield ClosedUnasked(event, channel, suspect(channel, event))

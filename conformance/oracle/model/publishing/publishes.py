@@ -15,7 +15,7 @@ from conformance.oracle import topology
 from conformance.oracle.model.connections import requests
 from conformance.oracle.model.connections.channels import ChannelLife, ConfirmRequest
 from conformance.oracle.model.doubts import blame
-from conformance.oracle.model.publishing import routing
+from conformance.oracle.model.publishing import routing, sizes
 from conformance.oracle.model.queues import dropping
 from conformance.oracle.model.queues.queue import Queue
 from conformance.oracle.model.records import ClientError, Copy, Publication
@@ -63,6 +63,7 @@ def publish(model: Model, channel: ChannelLife, event: Event) -> None:
         publication.routed = bool(way)
     _reach(_queues(model, event, way), channel, publication, event)
     _remember(channel, publication)
+    sizes.send(channel, publication.size)
     if channel.transactional:
         channel.unpublished.append(publication)
         for copy in publication.copies:

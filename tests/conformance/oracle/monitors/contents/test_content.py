@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from conformance.catalogue import profiles
 from tests.support.octets.frames import OCTETS
-from tests.support.tables import test_broken, test_lawful, test_no_finding, test_sound
+from tests.support.tables import Play, test_broken, test_lawful, test_no_finding, test_sound
 
 __all__ = ["test_broken", "test_lawful", "test_no_finding", "test_sound"]
 
@@ -17,6 +20,9 @@ LATE, PRIORITY, WORD = 'with={"timestamp":1700000000000}', 'with={"priority":200
 RARE = 'with={"headers":{"a":["D",[2,314]]}}'
 GUEST = "c:0 > start-ok user=guest \n"
 OWN, OTHER = (f'with={{"user_id":"{name}"}}' for name in ("guest", "other"))
+LARGE, SMALL = "split=3,4000,997", "split=1,3,2"
+TOO_LARGE = "1 < closed 406 60 40 message size 5000 is larger than configured max size 2000"
+TAKEN_BEFORE = BEGUN + "1 > publish q m0 split=4000,1001 \n 1 > get q \n 1 < get-ok 1 m0 q bodies=5001 \n "
 HEIR = "@queue heir \n @queue q classic x-dead-letter-exchange= x-dead-letter-routing-key=heir \n @open 1 \n "
 LETTER = 'with={"priority":3,"headers":{"a":["I",3]}}'
 
@@ -108,8 +114,16 @@ BROKEN = [
     ("CONTENT-013", with_end("0 < kicked 501 60 40 FRAME_ERROR")),
     ("CONTENT-014", got(LONG, SHORT)),
     ("CONTENT-014", refused(LONG)),
+    ("CONTENT-001", refused(LARGE, "1 < closed 406 60 40 no")),
+    ("CONTENT-001", refused(LARGE, TOO_LARGE.replace("5000", "5001"))),
+    ("CONTENT-001", refused(LARGE, TOO_LARGE.replace("406 60 40", "406 0 0"))),
+    ("CONTENT-001", refused(SMALL, TOO_LARGE.replace("5000", "6"))),
+    ("CONTENT-001", TAKEN_BEFORE + f"1 > publish q m1 {LARGE} \n {TOO_LARGE}"),
 ]
 LAWFUL = {
+    "a body may be too large": refused(LARGE, TOO_LARGE),
+    "by a code of its own": refused(LARGE, "1 < closed 311 60 40 CONTENT_TOO_LARGE"),
+    "although a smaller one was not": TAKEN_BEFORE.replace("1001", "999").replace("5001", "4999") + f"1 > publish q m1 {LARGE} \n {TOO_LARGE}",
     "what a broker says of itself need not be about octets in a body": f"{BEGUN} 1 > publish q m1 octets=ce \n"
     "1 < closed 406 60 40 PRECONDITION_FAILED",
     "a body with such an octet may have properties that are refused": f"{BEGUN} 1 > publish q m1 octets=ce "
@@ -131,3 +145,10 @@ LAWFUL = {
     "a name, where the login does not tell who publishes": refused(OTHER),
 }
 TRAPS = {"a name, where the login does not tell who publishes": taken(OTHER)}
+
+
+def test_who_was_found_to_take_a_larger_body_takes_this_one(play: Play) -> None:
+    history = refused(LARGE, TOO_LARGE)
+    asked = replace(profiles.load("documented"), body=5000)
+    assert play(history, asked).broken == ["CONTENT-001"]
+    assert play(history, replace(asked, body=4999)).broken == []
