@@ -24,7 +24,7 @@ from conformance.oracle.monitors.table import judges
 LARGE, WORDY, AGAIN = "a body of several frames", "headers", "a redelivery"
 CONTENTS = LARGE, WORDY, AGAIN
 HEADER = "header "
-ADDED, HIDDEN = f"{HEADER}x-", f"{HEADER}BCC"
+ADDED, HIDDEN, STAMP = f"{HEADER}x-", f"{HEADER}BCC", f"{HEADER}timestamp_in_ms"
 Change = tuple[str, str]
 
 
@@ -188,12 +188,20 @@ def difference(publication: Content, event: Event, except_for: tuple[str, ...] =
     sent, came = _properties(publication.content), _properties(event.arguments)
     retyped_too = _other_types(publication.content, event.arguments)
     rewritten = ("reply_to",) if sent.get("reply_to") == REPLIES else ()
+    excepted = {HIDDEN, *rewritten, *except_for, *_stamped(came)}
     for name in sorted(sent.keys() | {name for name in came if not name.startswith(ADDED)}):
-        if name in (HIDDEN, *rewritten, *except_for) or name.removeprefix(HEADER) in retyped_too:
+        if name in excepted or name.removeprefix(HEADER) in retyped_too:
             continue
         if sent.get(name) != came.get(name):
             return name, sent.get(name), came.get(name)
     return None
+
+
+def _stamped(came: dict[str, Any]) -> tuple[str, ...]:
+    """RabbitMQ can be set up to stamp all that is published (guide "message interceptors"): in a header of its own and
+    in the timestamp, which say the same time."""
+    stamp = came.get(STAMP)
+    return (STAMP, "timestamp") if isinstance(stamp, int) and came.get("timestamp") == stamp // 1000 else ()
 
 
 def retyped(sent: str, came: str) -> Change | None:

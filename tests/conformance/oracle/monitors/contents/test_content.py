@@ -16,6 +16,7 @@ ALL = 'with={"headers":{"a":["I",3],"b":["V",null],"c":["A",[["I",1],["F",[["d",
 VOID, NOTHING = ('with={"headers":{"b":["I",1]' + more + "}}" for more in (',"a":["V",null]', ""))
 NARROW, BROAD = (f'with={{"headers":{{"c":["A",[["{letter}",1]]]}}}}' for letter in "Il")
 EMPTY = 'with={"headers":{}}'
+STAMPED = 'with={"timestamp":1700000001,"headers":{"timestamp_in_ms":["l",1700000001999]}}'
 LATE, PRIORITY, WORD = 'with={"timestamp":1700000000000}', 'with={"priority":200}', 'with={"content_type":"odd"}'
 RARE = 'with={"headers":{"a":["D",[2,314]]}}'
 GUEST = "c:0 > start-ok user=guest \n"
@@ -114,6 +115,8 @@ BROKEN = [
     ("CONTENT-013", with_end("0 < kicked 501 60 40 FRAME_ERROR")),
     ("CONTENT-014", got(LONG, SHORT)),
     ("CONTENT-014", refused(LONG)),
+    ("RQ-016", got(LATE, STAMPED.replace("1700000001,", "1700000002,"))),
+    ("RQ-016", got(LATE, 'with={"headers":{"timestamp_in_ms":["l",1700000001999]}}')),
     ("CONTENT-001", refused(LARGE, "1 < closed 406 60 40 no")),
     ("CONTENT-001", refused(LARGE, TOO_LARGE.replace("5000", "5001"))),
     ("CONTENT-001", refused(LARGE, TOO_LARGE.replace("406 60 40", "406 0 0"))),
@@ -121,9 +124,14 @@ BROKEN = [
     ("CONTENT-001", TAKEN_BEFORE + f"1 > publish q m1 {LARGE} \n {TOO_LARGE}"),
 ]
 LAWFUL = {
+    "RabbitMQ may be set up to stamp messages": got(LATE, STAMPED),
+    "also those that have no time, in a table of their own": got(
+        NOTHING, STAMPED.replace('":{"t', '":{"b":["I",1],"t')
+    ),
     "a body may be too large": refused(LARGE, TOO_LARGE),
     "by a code of its own": refused(LARGE, "1 < closed 311 60 40 CONTENT_TOO_LARGE"),
-    "although a smaller one was not": TAKEN_BEFORE.replace("1001", "999").replace("5001", "4999") + f"1 > publish q m1 {LARGE} \n {TOO_LARGE}",
+    "although a smaller one was not": TAKEN_BEFORE.replace("1001", "999").replace("5001", "4999")
+    + f"1 > publish q m1 {LARGE} \n {TOO_LARGE}",
     "what a broker says of itself need not be about octets in a body": f"{BEGUN} 1 > publish q m1 octets=ce \n"
     "1 < closed 406 60 40 PRECONDITION_FAILED",
     "a body with such an octet may have properties that are refused": f"{BEGUN} 1 > publish q m1 octets=ce "
