@@ -161,7 +161,7 @@ class Model:
         elif event.method == "connection.tune":
             connection.beats = int(event.args.get("heartbeat", 0)) > 0
         elif event.method in ("connection.blocked", "connection.unblocked"):
-            alarms.told(connection, event)
+            alarms.told(connection, event, self.connections.values())
         elif event.method == "connection.update-secret-ok":
             connection.renewed = event.seq
         return ()

@@ -11,7 +11,7 @@ it is over.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from conformance.history.events import Event
 from conformance.oracle.model.connections.connection import Connection
@@ -28,6 +28,7 @@ def announce(connection: Connection, event: Event, others: Iterable[Connection])
     blocking = connection.blocking
     blocking.wanted = cancelling.capability(event.args.get("client_properties"), CAPABILITY)
     amid = [other.blocking for other in others if other.blocking.halting]
+    blocking.squeezed = any(other.blocking.squeezed for other in others)
     if amid:
         blocking.halting = True
         blocking.alarmed = event.seq if all(other.alarmed for other in amid) else 0
@@ -52,19 +53,41 @@ def published(connection: Connection, event: Event) -> None:
     """basic.publish"""
     blocking = connection.blocking
     blocking.published += 1
-    blocking.halted = blocking.halted or blocking.halting
+    blocking.halted = blocking.halted or blocking.halting or blocking.squeezed
     if blocking.alarmed:
         blocking.pressed += 1
         if blocking.pressed >= ENOUGH and blocking.wanted and not blocking.blocked:
             blocking.owed = blocking.owed or event.seq
 
 
-def told(connection: Connection, event: Event) -> None:
+def told(connection: Connection, event: Event, connections: Collection[Connection]) -> None:
     """The broker says that the client is blocked, or that it is no more."""
     blocking = connection.blocking
     blocking.blocked = event.method == BLOCKED
     blocking.owed = 0
-    if blocking.blocked:
-        blocking.told = event.seq
-    else:
+    if not blocking.blocked:
         blocking.halted, blocking.over = blocking.halting and blocking.halted, event.seq
+        _relieve(connections)
+        return
+    blocking.told = event.seq
+    if not blocking.halting:
+        blocking.halted = blocking.published > 0
+        _squeeze(connections)
+
+
+def _squeeze(connections: Collection[Connection]) -> None:
+    """The broker is short of something by itself: who does not want to be told of it may be heard no further, and from
+    now on everybody who publishes."""
+    for connection in connections:
+        blocking = connection.blocking
+        blocking.squeezed = True
+        blocking.halted = blocking.halted or (blocking.published > 0 and not blocking.wanted)
+
+
+def _relieve(connections: Collection[Connection]) -> None:
+    """When nobody is blocked any more, nobody is who was not told."""
+    if any(connection.blocking.blocked and not connection.ended for connection in connections):
+        return
+    for connection in connections:
+        blocking = connection.blocking
+        blocking.squeezed, blocking.halted = False, blocking.halting and blocking.halted

@@ -15,6 +15,8 @@ class Blocking:
     """Has the client said that it wants to be told? None: we have not seen."""
     halting: bool = False
     """The broker may be short of something: who publishes may be heard no further."""
+    squeezed: bool = False
+    """The same, for a connection has been told so."""
     alarmed: int = 0
     """Since when it certainly is."""
     halted: bool = False

@@ -30,6 +30,12 @@ SOUND = {
     "BLOCK-006": BESIDE + SERVED,
 }
 BROKEN = [
+    ("ERR-014", WANTS + PRESS + "0 < blocked memory \n" + UNBLOCKED + "1 < ack 1 \n 1 > flow \n - deadline replies"),
+    ("ERR-014", READER + WANTS + PRESS + BLOCKED + "r:1 > flow \n - deadline replies"),
+    (
+        "ERR-014",
+        PLAIN + "d:1 > publish q m0 \n" + TOLD.replace(RAISED, "") + UNBLOCKED + "d:1 > flow \n - deadline replies",
+    ),
     ("BLOCK-001", PLAIN + RAISED + "d:1 > publish q m1 \n d:0 < blocked memory"),
     ("BLOCK-001", PLAIN + "d:0 < unblocked"),
     ("BLOCK-002", TOLD + BLOCKED),
@@ -43,7 +49,12 @@ BROKEN = [
     ("BLOCK-005", MEANWHILE + "1 < ack 2 \n 1 < flow-ok \n - deadline drain q"),
     ("BLOCK-006", BESIDE + "r:1 > flow \n - deadline replies"),
 ]
+BY_ITSELF = WANTS + PRESS + BLOCKED
+VAIN = " > flow \n - deadline replies"
 LAWFUL = {
+    "a broker may be short of something by itself": BY_ITSELF + "1" + VAIN,
+    "and not tell who does not want to hear of it": PLAIN + "d:1 > publish q m0 \n" + BY_ITSELF + "d:1" + VAIN,
+    "nor who comes later": BY_ITSELF + PLAIN + "d:1 > publish q m0 \n d:1" + VAIN,
     "a connection learns of the alarm late": WANTS
     + RAISED
     + FIVE.replace("1 > publish q m5 \n", "")
