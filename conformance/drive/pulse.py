@@ -3,8 +3,9 @@
 A beat opens a channel, declares a queue, deletes it and closes the channel: what every history needs. It is sent in
 one write on a connection that is kept, if channels are closed there. If that fails, it is sent again on a new
 connection. A broker that accepts no connection, or leaves one of these methods without an answer, is *down*: what it
-does then says nothing about a rule. One that has answered all but one of them from the start is not: of that one the
-rules speak. If a broker answers a beat slowly, the pulse waits with growing patience; late is not never.
+does then says nothing about a rule. So it is with one that has answered them all, and by now fails over them whenever
+it is asked (541): something in it has broken. One that has answered all but one of them from the start is not down: of
+that one the rules speak. If a broker answers a beat slowly, the pulse waits with growing patience; late is not never.
 
 `restart` is the user's command that brings the broker back; `move` continues in another vhost. Every wait here ends.
 Where the same command is to show what the broker keeps, `restart_orderly` sees first that it is fit for that: a
@@ -31,6 +32,7 @@ from conformance.history.events import Event
 
 DELETE, CLOSE = "queue.delete", "channel.close"
 STEPS = ("channel.open", "queue.declare", DELETE, CLOSE)
+INTERNAL_ERROR = 541
 OPTIONAL = (DELETE, CLOSE)
 """A broker that has never answered one of these can be examined all the same."""
 CONNECTS = 5.0
@@ -75,6 +77,8 @@ class Pulse:
     _line: RawConnection | None = field(default=None, repr=False)
     _number: int = 0
     _beats: list[float] = field(default_factory=list, repr=False)
+    _whole: bool = field(default=False, repr=False)
+    """A beat was answered in full."""
 
     def beats(self) -> bool:
         """Does it answer? If not, `down` says what it does instead."""
@@ -235,17 +239,25 @@ class Pulse:
             left = until - time.monotonic()
             for event in line.receive(max(0.0, left)):
                 if event.method in ("channel.close", "connection.close"):
-                    return ""  # it refuses, so it answers
+                    return self._refused(event)
                 answered = event.method.removesuffix("-ok")
                 awaited = [step for step in awaited if step != answered]
             if left < 0:
                 break
         if not line.alive:
             return "ends its connections"
+        self._whole = self._whole or not awaited
         if len(awaited) == 1 and awaited[0] in OPTIONAL and not self._beats:
             self.lacking = awaited[0]
             return ""
         return f"answers no {awaited[0]}" if awaited else ""
+
+
+    def _refused(self, event: Event) -> str:
+        """Who refuses answers, unless it is by an internal error where all was well before."""
+        code, text = event.args.get("reply_code"), event.args.get("reply_text")
+        broken = self._whole and code == INTERNAL_ERROR
+        return f"fails over what it did before: {event.method} {code} {text!r}" if broken else ""
 
 
 def alarm(block: str, unblock: str, reason: str | None) -> None:

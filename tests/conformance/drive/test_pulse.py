@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from codec import methods as m
+from codec.errors import ReplyCode
 from conformance.drive.drivers.target import Target
 from conformance.drive.pulse import BadRestart, Pulse
 from reference_broker import ReferenceBroker
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.errors import raised
 from reference_broker.core.parts import HANDLERS
 from reference_broker.server import Server
 from tests.support.ports import Door
@@ -70,6 +73,31 @@ def test_a_refusal_is_an_answer(broker: ReferenceBroker, monkeypatch: pytest.Mon
     pulse = pulse_of(broker.url)
     assert pulse.beats()
     assert pulse.beats()
+
+
+@pytest.mark.parametrize(("code", "down"), [(ReplyCode.INTERNAL_ERROR, True), (ReplyCode.RESOURCE_ERROR, False)])
+def test_who_fails_over_what_it_did_before_is_down(
+    code: ReplyCode, down: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on MetalMQ, whose part for queues may come to its end, while it goes on to let clients in. Who has failed from
+    the start is not down, nor who refuses for another reason."""
+    ill, declare = list[bool](), HANDLERS[m.QueueDeclare]
+
+    def failing(channel: Channel, asked: m.QueueDeclare) -> None:
+        if ill:
+            raise raised(code, "a part of it is gone")
+        declare(channel, asked)
+
+    monkeypatch.setitem(HANDLERS, m.QueueDeclare, failing)
+    with ReferenceBroker() as broker:
+        before, pulse = (pulse_of(broker.url) for _ in range(2))
+        assert before.beats()
+        ill.append(True)
+        assert before.beats() is not down
+        assert ("fails over what it did before: connection.close 541" in before.down) is down
+        assert [pulse.beats() for _ in range(2)] == [True] * 2
+        before.drop()
+        pulse.drop()
 
 
 def test_a_broker_that_has_ended_accepts_no_connection(broker: ReferenceBroker) -> None:
