@@ -252,7 +252,6 @@ class Pulse:
             return ""
         return f"answers no {awaited[0]}" if awaited else ""
 
-
     def _refused(self, event: Event) -> str:
         """Who refuses answers, unless it is by an internal error where all was well before."""
         code, text = event.args.get("reply_code"), event.args.get("reply_text")

@@ -131,3 +131,26 @@ def five_connections(earlier: Any, self: Connection, method: m.ConnectionOpen) -
     if full(self, 5):
         raise ConnectionException(ReplyCode.NOT_ALLOWED, "too many connections")
     earlier(self, method)
+
+
+# -- ways to publish
+
+
+def no_default_exchange(parts: Parts) -> None:
+    """Queues are reached by bindings alone."""
+    below = parts.publish
+
+    def publish(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
+        if not method.exchange:
+            raise error(404, "no exchange ''", hard=False)
+        below(channel, method, header, body)
+
+    parts.publish = publish
+
+
+changes(
+    "poor.no-default-exchange",
+    "there is no default exchange: channel.close 404",
+    breaks="ROUTE-020",
+    hides="ROUTE-018 AUTH-018 DLX-* DRT-*",
+)(no_default_exchange)

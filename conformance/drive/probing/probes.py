@@ -13,7 +13,7 @@ connection over it. An argument that nobody has to know must be announced. Who t
 (`effects`) does not offer it, unless the profile was made for this very product.
 
 The first question finds a way to declare queues at all: as durable, or where that is refused, as transient. All others
-then use that way.
+then use that way. Where no message reaches a queue by its name, an exchange of the suite's own stands in.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from codec import values
 from conformance.catalogue.rules.features import (
     CAPABILITIES,
     CROWD,
+    DEFAULT,
     DURABLE,
     EXCLUSIVE,
     LARGE,
@@ -41,6 +42,7 @@ from conformance.drive.drivers.questions import ABOUT_QUEUES, ARGUMENTS, DECLARE
 from conformance.drive.drivers.raw import Item, RawConnection
 from conformance.drive.drivers.sweep import hasty, part, sweep, unrecorded
 from conformance.drive.drivers.target import Target
+from conformance.drive.standin import led
 from conformance.history.events import Event
 from conformance.oracle.model.publishing import sizes
 
@@ -96,7 +98,7 @@ class Inquiry:
         self._queues: list[str] = []
         self._names: list[str] = []
         self._capabilities: Mapping[str, object] = {}
-        self._durable = True
+        self._durable, self._instead = True, ""
 
     def answers(self) -> list[Answer]:
         """All answers, in the order in which they were asked. What was declared is gone afterwards. Raises Unreachable
@@ -147,6 +149,8 @@ class Inquiry:
             if declared.state == OFFERED:
                 return [Answer(DURABLE, OFFERED)]
             first = declared
+        if first.state in (REFUSED, WRONG, LOST) and self._stands_in():
+            return [Answer(DEFAULT, first.state, first.words), Answer(DURABLE, OFFERED)]
         layer, advice = self._advice(first)
         raise Unreachable(
             layer,
@@ -155,6 +159,16 @@ class Inquiry:
                 f"filled and emptied: {first.words}. {advice}"
             ),
         )
+
+    def _stands_in(self) -> bool:
+        """Does an exchange of our own lead to queues, where the default exchange does not?"""
+        made = self.exchange("direct")
+        self._durable, self._instead = True, made.exchange
+        declared = self._ask("exchange.declare", (made,), "exchange.declare-ok")
+        if declared.state == OFFERED and self._used().state == OFFERED:
+            return True
+        self._instead = ""
+        return False
 
     def _used(self) -> Answer:
         queue = self.queue()
@@ -359,6 +373,7 @@ class Inquiry:
                 raise
             return Answer(feature, LOST, unreachable.message)
         self._before = feature or self._before
+        steps = tuple(led(steps, self._instead)) if self._instead else steps
         announced = connection.server_properties.get("capabilities")
         self._capabilities = announced if isinstance(announced, Mapping) else {}
         try:

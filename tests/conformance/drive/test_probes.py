@@ -16,6 +16,7 @@ from conformance.catalogue.profiles import load
 from conformance.catalogue.rules.features import (
     AUTO_DELETE,
     CROWD,
+    DEFAULT,
     DURABLE,
     EXCLUSIVE,
     LARGE,
@@ -279,6 +280,7 @@ def offers(*traits: str) -> dict[str, Answer]:
         ("poor.durable-softly", DURABLE, REFUSED, "channel.close 406"),
         ("poor.durable-hard", DURABLE, WRONG, "connection.close 541"),
         ("poor.exclusive-hard", EXCLUSIVE, REFUSED, "connection.close 540"),
+        ("poor.no-default-exchange", DEFAULT, REFUSED, "channel.close 404"),
         ("poor.unnamed-softly", SERVER_NAMED, REFUSED, "channel.close 406"),
         ("poor.types-hard", "fanout exchange", REFUSED, "connection.close 503"),
         ("poor.three-connections", CROWD, REFUSED, "not more than 3, then: "),
@@ -298,6 +300,13 @@ def test_what_is_not_declared_is_told_and_the_rest_is_asked_for_without_it(
 def test_one_connection_is_kept_for_the_pulse(trait: str, most: int | None) -> None:
     fitting = adapted(load("documented"), list(offers(trait).values()), known=True)
     assert fitting.crowd == most
+
+
+def test_the_doctor_says_that_there_is_no_default_exchange() -> None:
+    with ReferenceBroker(personality="poor.no-default-exchange") as broker:
+        diagnosis = examine(Target.parse(broker.url))
+    assert diagnosis.failed is None
+    assert [line.partition(":")[0] for line in diagnosis.offers[1:]] == [DEFAULT]
 
 
 def test_the_doctor_declares_in_a_way_that_is_not_refused() -> None:
