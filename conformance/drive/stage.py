@@ -82,7 +82,7 @@ class Stage:
         self.lacking = f"the broker does not offer {means[0]}: {shunned[means[0]]}" if means else ""
         """What the broker refuses, without which the scene could not go on, or shows little."""
         self.payloads = Payloads(profile.body)
-        self.by_name = ""
+        self._own = self.by_name = ""
         """The exchange that stands in for the default exchange, where the broker has none."""
         self._batching = False
         self._over = self._amid = False
@@ -155,14 +155,14 @@ class Stage:
 
     def channel(self, number: int | None = None, connection: RawConnection | None = None) -> Channel:
         """Opens a channel and waits until it is open."""
-        self._stand_in()
+        self._prepare()
         channel = self._roster.channel(number, connection or self.connection)
         self.reopen(channel)
         return channel
 
     def channels(self, count: int, connection: RawConnection | None = None) -> list[Channel]:
         """Opens this many channels at once, and waits until all are open."""
-        self._stand_in()
+        self._prepare()
         channels = [self._roster.channel(None, connection or self.connection) for _ in range(count)]
         with self.batch():
             for channel in channels:
@@ -212,7 +212,7 @@ class Stage:
     ) -> str:
         """Declares a fresh private queue of the stage's type, or one that it has deleted, and waits for declare-ok."""
         self.require(*(arguments or ()))
-        self._stand_in()
+        self._prepare()
         name = name or self.payloads.long(self.recorder.private_name())
         connection = self.connection if self.connection.alive else self._home(name)
         channel, seen = self._hand(connection), len(self.events)
@@ -228,11 +228,14 @@ class Stage:
             self.bind(name, self.by_name, name)
         return name
 
-    def _stand_in(self) -> None:
-        """Declares what stands in for the default exchange, where that is asked for the first time."""
-        if not self.by_name and not self.offers(DEFAULT):
-            self.by_name = self.recorder.private_name()
-            self.exchange(kind="direct", name=self.by_name, durable=self.durable)
+    def _prepare(self) -> None:
+        """Declares an exchange of our own, where something must stand in for the default exchange, or for round trips
+        by channel.flow, and that is asked for the first time."""
+        if self._own or (self.offers(DEFAULT) and self.offers("channel.flow")):
+            return
+        self._own = self.recorder.private_name()
+        self.by_name = "" if self.offers(DEFAULT) else self._own
+        self.exchange(kind="direct", name=self._own, durable=self.durable)
 
     def _all_declared(self, channel: Channel, since: int) -> bool:
         """Are all declarations answered that the channel has sent since then?"""
@@ -365,7 +368,8 @@ class Stage:
         if self.offers("channel.flow"):
             channel.flow()
         else:
-            channel.find_exchange("amq.direct")
+            self._prepare()
+            channel.declare_exchange(self._own, "direct", passive=True, durable=self.durable)
 
     def fetch(self, channel: Channel, queue: str, n: int = 1, no_ack: bool = False) -> list[int]:
         """Gets n messages, one after the other, and tells their tags."""

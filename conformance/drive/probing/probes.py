@@ -197,7 +197,7 @@ class Inquiry:
     def _advice(self, answer: Answer) -> tuple[str, str]:
         """The layer that fails where every history must begin, and what to do: only who refuses access speaks of
         rights. Raises Unreachable where nobody listens any more."""
-        if answer.state == REFUSED and f" {ACCESS_REFUSED} " in answer.words:
+        if _denied(answer):
             return "rights", (
                 "The user needs the rights to configure, write and read queues named amqpconf.*; amqp-conformance "
                 "doctor URL tells more."
@@ -322,12 +322,17 @@ class Inquiry:
         return Answer(LARGE, REFUSED if refused else OFFERED, refused, octets if refused or not answer.words else None)
 
     def _reserved(self) -> Answer:
-        """May what the broker has declared be used? Whose rights end with the suite's own names is told by 403. What
-        else comes is for the judge."""
+        """May what the broker has declared be used? Whose rights end with the suite's own names is told by 403, also of
+        a name that is nobody's. What else comes of an exchange that is always there is for the rules about it."""
         find = m.ExchangeDeclare(1, exchange="amq.direct", type="direct", passive=True)
         answer = self._ask(RESERVED, (find,), "exchange.declare-ok")
-        lacks = answer.state == REFUSED and f" {ACCESS_REFUSED} " in answer.words
-        return answer if lacks else Answer(RESERVED, OFFERED)
+        if answer.state == OFFERED or (_denied(answer) and _denied(self._elsewhere())):
+            return answer
+        return Answer(RESERVED, WRONG, answer.words)
+
+    def _elsewhere(self) -> Answer:
+        find = m.ExchangeDeclare(1, exchange=f"nobodys.{self._prefix}x", type="direct", passive=True)
+        return self._ask(RESERVED, (find,), "exchange.declare-ok")
 
     def _expiration(self) -> Iterator[Answer]:
         """A broker that knows nothing of it passes over it: that shows where gets find two messages that live for no
@@ -439,6 +444,11 @@ class Inquiry:
         if not connection.alive:
             return LOST, f"the broker dropped the connection instead of sending {wanted}"
         return SILENT, f"{wanted} does not come within {self._patience:g} s"
+
+
+def _denied(answer: Answer) -> bool:
+    """Is it refused as who has not the right is?"""
+    return answer.state == REFUSED and f" {ACCESS_REFUSED} " in answer.words
 
 
 def _reply(step: Item) -> str:

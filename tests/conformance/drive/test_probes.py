@@ -131,17 +131,22 @@ def test_the_largest_body_that_is_taken_is_looked_for(limit: int, state: str, mo
 
 
 @pytest.mark.parametrize(
-    ("code", "state"),
-    [(ReplyCode.ACCESS_REFUSED, REFUSED), (ReplyCode.NOT_FOUND, OFFERED)],
+    ("code", "beyond", "state"),
+    [
+        (ReplyCode.ACCESS_REFUSED, "", REFUSED),
+        (ReplyCode.ACCESS_REFUSED, "amq.", WRONG),
+        (ReplyCode.NOT_FOUND, "amq.", WRONG),
+    ],
 )
 def test_whose_rights_end_with_the_suites_own_names_uses_no_others(
-    monkeypatch: pytest.MonkeyPatch, code: ReplyCode, state: str
+    monkeypatch: pytest.MonkeyPatch, code: ReplyCode, beyond: str, state: str
 ) -> None:
-    """403 speaks of rights. What else comes of an exchange that is always there is for the judge."""
+    """403 speaks of rights, where it meets all other names. Who forbids amq.* alone, even to look for (MetalMQ),
+    or has nothing there, is asked for it by the rules about that."""
     declare = HANDLERS[m.ExchangeDeclare]
 
     def narrow(channel: Channel, method: m.ExchangeDeclare) -> None:
-        if method.exchange.startswith("amq."):
+        if method.exchange.startswith(beyond) and not method.exchange.startswith("amqpconf"):
             raise raised(code, "not for you")
         declare(channel, method)
 
