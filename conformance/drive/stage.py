@@ -20,7 +20,7 @@ from typing import Any
 from codec import Method
 from conformance.catalogue import rules as catalogue
 from conformance.catalogue.profiles import Profile
-from conformance.catalogue.rules.features import CROWD, DECLARATIONS, DEFAULT, DURABLE, MEANS, asked_of
+from conformance.catalogue.rules.features import CROWD, DECLARATIONS, DEFAULT, DURABLE, GETS, MEANS, asked_of
 from conformance.drive import ending
 from conformance.drive.around import Around
 from conformance.drive.belongings import Belongings
@@ -28,6 +28,7 @@ from conformance.drive.channel import Channel
 from conformance.drive.drivers.errors import Unreachable
 from conformance.drive.drivers.raw import ConnectionLost, Item, RawConnection, Target, open_connection
 from conformance.drive.guard import Guard
+from conformance.drive.onequeue import OneQueue
 from conformance.drive.payloads import Payloads
 from conformance.drive.roster import Roster
 from conformance.drive.standin import instead
@@ -84,6 +85,7 @@ class Stage:
         self.payloads = Payloads(profile.body)
         self._own = self.by_name = ""
         """The exchange that stands in for the default exchange, where the broker has none."""
+        self._gets = OneQueue(profile.shunned.get(GETS, ""), free=self.offers(GETS))
         self._batching = False
         self._over = self._amid = False
         self.recorder.subscribe(self._watch)
@@ -326,6 +328,7 @@ class Stage:
             self._spare(items)
         if self._without:
             self.require(*itertools.chain.from_iterable(asked_of(item) for item in items if isinstance(item, Method)))
+        self._gets.note(channel, items)
         try:
             channel.connection.queue(*(instead(items, self.by_name) if self.by_name else items))
         except ConnectionLost as lost:
@@ -389,6 +392,10 @@ class Stage:
 
     def get(self, channel: Channel, queue: str, *, no_ack: bool = False) -> int | None:
         """One get and its answer: the tag that came, None where none came."""
+        if self._roster.is_own(channel) and self._gets.turns(channel, queue):
+            channel.close()
+            self.quiesce()
+            self.reopen(channel)
         seen = len(self.events)
         channel.get(queue, no_ack)
         self.quiesce()

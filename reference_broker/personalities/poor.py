@@ -17,7 +17,7 @@ from reference_broker.core.channels.channel import Channel
 from reference_broker.core.connections.connection import Connection
 from reference_broker.core.errors import ConnectionException
 from reference_broker.core.parts import Handler, Parts
-from reference_broker.personalities.kinds import around, changes, wrap_handler
+from reference_broker.personalities.kinds import around, around_handler, changes, memory, wrap_handler
 from reference_broker.personalities.minding import tuning
 from reference_broker.personalities.refusing import error
 
@@ -133,7 +133,20 @@ def five_connections(earlier: Any, self: Connection, method: m.ConnectionOpen) -
     earlier(self, method)
 
 
-# -- ways to publish
+# -- ways to publish and to get
+
+
+@around_handler(
+    m.BasicGet,
+    "poor.gets-of-one-queue",
+    "all gets of a channel are from the queue of its first one",
+    breaks="GET-003",
+    may="ROUTE-015",
+    hides="*",
+)
+def gets_of_one_queue(earlier: Handler, channel: Channel, asked: m.BasicGet) -> None:
+    asked.queue = memory(channel, "asked", lambda: asked.queue)
+    earlier(channel, asked)
 
 
 def no_default_exchange(parts: Parts) -> None:

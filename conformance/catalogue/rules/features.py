@@ -49,6 +49,7 @@ OPTIONAL: Mapping[str, str] = MappingProxyType(
     }
 )
 PASSIVE, DEFAULT = "passive queue.declare", "default exchange"
+GETS = "gets of several queues on one channel"
 MANDATORY: Mapping[str, str] = MappingProxyType(
     {
         "channel.flow": "stopping and starting a channel",
@@ -58,6 +59,7 @@ MANDATORY: Mapping[str, str] = MappingProxyType(
         "queue.purge": "emptying a queue",
         PASSIVE: "looking for a queue without making one",
         DEFAULT: "publishing to a queue by its name",
+        GETS: "asking for messages of one queue after another",
         "nowait": "methods that are carried out and not answered",
     }
 )

@@ -32,6 +32,7 @@ from conformance.catalogue.rules.features import (
     DEFAULT,
     DURABLE,
     EXCLUSIVE,
+    GETS,
     LARGE,
     RESERVED,
     SERVER_NAMED,
@@ -105,7 +106,8 @@ class Inquiry:
         where not even what every history needs is answered, or allowed."""
         try:
             about_queues = [*self._use(), *self._declarations()]
-            about_queues += [*self._methods(), *self._nack(), *self._cancel(), *self._arguments(), *self._types()]
+            about_queues += [*self._methods(), self._gets(), *self._nack(), *self._cancel()]
+            about_queues += [*self._arguments(), *self._types()]
             about_queues += [*self._consumers(), *self._expiration()]
             found = [*about_queues, *self._exchanges(), *self._bindings(), *self._carbon(), self._crowd()]
             found += [self._large(), self._reserved()]
@@ -217,6 +219,13 @@ class Inquiry:
             queue = self.queue()
             asked = about(queue.queue)
             yield self._ask(feature, (queue, asked), f"{asked.NAME}-ok")
+
+    def _gets(self) -> Answer:
+        """A channel that has asked one queue asks another one, which has a message."""
+        first, second = self.queue(), self.queue()
+        publish: Item = (m.BasicPublish(1, 0, "", second.queue), b"probe", {})
+        gets = m.BasicGet(1, 0, first.queue, True), m.BasicGet(1, 0, second.queue, False)
+        return self._ask(GETS, (first, second, publish, *gets), "basic.get-ok")
 
     def _nack(self) -> Iterator[Answer]:
         """A refusal has no answer: only that the channel goes on shows that it was taken. Who announces nothing of it

@@ -26,7 +26,7 @@ PUBLISH = m.BasicPublish(1, routing_key=NOBODY).encode()
 
 def publish(channel: Channel) -> bytes:
     """The same on another channel."""
-    return m.BasicPublish(channel.number, routing_key=NOBODY).encode()
+    return m.BasicPublish(channel.number, exchange=channel.by_name, routing_key=NOBODY).encode()
 
 
 def connect(stage: Stage, name: str, frame_max: int) -> RawConnection | None:
