@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 
 from conformance.history.events import TO_BROKER
 from conformance.oracle.model.connections.closing import NOT_FOUND, ids_of
-from conformance.oracle.model.facts import ClosedUnasked, Delivered, Passed
-from conformance.oracle.model.records import PUBLISHED
+from conformance.oracle.model.facts import ClosedUnasked, Passed
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges
@@ -56,9 +55,10 @@ def not_found(fact: ClosedUnasked, notes: Notes) -> None:
         notes.find(THERE, event, "the default exchange is there", closing(event.args), sent)
 
 
-@judges(Delivered, THERE)
-def came(fact: Delivered, notes: Notes) -> None:
+@follows("basic.deliver", "basic.get-ok", rules=(THERE,))
+def came(fact: Passed, notes: Notes) -> None:
     """It came by its name."""
-    copy = fact.copy
-    if copy.entry == PUBLISHED and not copy.seen and notes.memory(ByName).keys.get(copy.id) == fact.queue.name:
-        notes.exercise(THERE)
+    event = fact.event
+    if not event.exchange and event.routing_key and not event.has("redelivered"):
+        if notes.memory(ByName).keys.get(event.message or "") == event.routing_key:
+            notes.exercise(THERE)
