@@ -28,10 +28,9 @@ from conformance.drive.channel import Channel
 from conformance.drive.drivers.errors import Unreachable
 from conformance.drive.drivers.raw import ConnectionLost, Item, RawConnection, Target, open_connection
 from conformance.drive.guard import Guard
-from conformance.drive.onequeue import OneQueue
 from conformance.drive.payloads import Payloads
 from conformance.drive.roster import Roster
-from conformance.drive.standin import instead
+from conformance.drive.standin import OneQueue, instead
 from conformance.drive.waiting import DRAIN, Endless, Hurry, NotOffered, SceneOver, Spared, Waiter, read_all
 from conformance.history import events
 from conformance.history.events import TO_CLIENT, Event

@@ -59,6 +59,7 @@ def not_found(fact: ClosedUnasked, notes: Notes) -> None:
 def came(fact: Passed, notes: Notes) -> None:
     """It came by its name."""
     event = fact.event
-    if not event.exchange and event.routing_key and not event.has("redelivered"):
-        if notes.memory(ByName).keys.get(event.message or "") == event.routing_key:
-            notes.exercise(THERE)
+    if event.exchange or not event.routing_key or event.has("redelivered"):
+        return
+    if notes.memory(ByName).keys.get(event.message or "") == event.routing_key:
+        notes.exercise(THERE)
