@@ -197,6 +197,14 @@ def of_empty_words(copy: Copy, notes: Notes) -> tuple[str, ...]:
     return (RULES[ways.EMPTY],) if way is not None and way.delicate and not copy.seen else ()
 
 
+def of_several_ways(copy: Copy, notes: Notes) -> tuple[str, ...]:
+    """The rules that explain it as well when it comes while it is out: several ways lead it there, or one in a circle,
+    and there may be a copy for each."""
+    way = notes.memory(Ways).by_message.get(copy.id)
+    labels = way.reached.get(copy.queue.name, ()) if way is not None else ()
+    return tuple(RULES[label] for label in (ways.TWICE, ways.CYCLE) if label in labels)
+
+
 def hangs_on_match(publication: Publication, notes: Notes) -> bool:
     """Is a return, or that none comes, a question of what a binding matches, before it is one of returns? Which of the
     two it is shows in the queues. In a transaction the bindings may have changed until it was committed."""
