@@ -32,7 +32,7 @@ from conformance.history.events import Event
 
 DELETE, CLOSE = "queue.delete", "channel.close"
 STEPS = ("channel.open", "queue.declare", DELETE, CLOSE)
-INTERNAL_ERROR = 541
+INTERNAL_ERROR, FAILS = 541, "fails over what it did before"
 OPTIONAL = (DELETE, CLOSE)
 """A broker that has never answered one of these can be examined all the same."""
 CONNECTS = 5.0
@@ -166,10 +166,11 @@ class Pulse:
             )
 
     def await_after(self, option: str, command: str) -> None:
-        """Waits until the broker answers, after the user's command of this option. Raises BadRestart."""
+        """Waits until the broker answers, after the user's command of this option. Raises BadRestart. One that fails
+        has answered: another process may have broken it down anew, and then it has to be restarted once more."""
         self.drop()
         until = time.monotonic() + RESTARTS
-        while self._anew(self.patience):
+        while (found := self._anew(self.patience)) and not found.startswith(FAILS):
             if time.monotonic() > until:
                 raise BadRestart(f"the broker does not answer within {RESTARTS:g} s after {option} {command!r}")
             time.sleep(PAUSE)
@@ -256,7 +257,7 @@ class Pulse:
         """Who refuses answers, unless it is by an internal error where all was well before."""
         code, text = event.args.get("reply_code"), event.args.get("reply_text")
         broken = self._whole and code == INTERNAL_ERROR
-        return f"fails over what it did before: {event.method} {code} {text!r}" if broken else ""
+        return f"{FAILS}: {event.method} {code} {text!r}" if broken else ""
 
 
 def alarm(block: str, unblock: str, reason: str | None) -> None:

@@ -95,6 +95,8 @@ def test_who_fails_over_what_it_did_before_is_down(
         ill.append(True)
         assert before.beats() is not down
         assert ("fails over what it did before: connection.close 541" in before.down) is down
+        before.await_after("--restart", "true")
+        assert before.down == "", "it was restarted, and may have broken down anew: the next beat tells"
         assert [pulse.beats() for _ in range(2)] == [True] * 2
         before.drop()
         pulse.drop()
