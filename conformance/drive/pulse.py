@@ -41,6 +41,8 @@ TRIES = 2
 """After this many new connections the broker is called down; each gets more time than the one before."""
 KNOWN = 2.0
 """Seconds that an answer may take from a broker that has broken down before."""
+AGAIN = 3
+"""So often a broker is restarted that fails at once after it."""
 RESTARTS = 180.0
 """Seconds for the command, and as many until the broker answers again. RabbitMQ 3.8 took 70 on two busy cores."""
 ENDS = 5.0
@@ -108,10 +110,15 @@ class Pulse:
         return self._beats[-1] if self._beats else 0.0
 
     def revive(self) -> None:
-        """Restarts the broker and waits until it answers. Raises BadRestart."""
+        """Restarts the broker and waits until it answers. One that fails by then may have been broken down anew by
+        another process, and is restarted again, a few times. Raises BadRestart."""
         self.revived += 1
-        _run("--restart", str(self.restart))
-        self.await_after("--restart", str(self.restart))
+        for _ in range(AGAIN):
+            _run("--restart", str(self.restart))
+            self.await_after("--restart", str(self.restart))
+            if not self.down:
+                return
+        raise BadRestart(f"the broker {self.down}, also after --restart {self.restart!r}, {AGAIN} times")
 
     def kill(self, command: str) -> None:
         """Runs the user's command, sees that the broker was killed by it, and waits until it answers again. Raises
@@ -167,14 +174,14 @@ class Pulse:
 
     def await_after(self, option: str, command: str) -> None:
         """Waits until the broker answers, after the user's command of this option. Raises BadRestart. One that fails
-        has answered: another process may have broken it down anew, and then it has to be restarted once more."""
+        does answer; then it is down all the same."""
         self.drop()
         until = time.monotonic() + RESTARTS
         while (found := self._anew(self.patience)) and not found.startswith(FAILS):
             if time.monotonic() > until:
                 raise BadRestart(f"the broker does not answer within {RESTARTS:g} s after {option} {command!r}")
             time.sleep(PAUSE)
-        self.down = ""
+        self.down = found
 
     def move(self, vhost: str) -> bool:
         """Goes on in this vhost, where the broker answers there."""
