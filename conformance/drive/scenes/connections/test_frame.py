@@ -48,7 +48,8 @@ def strike(stage: Stage, vectors: Sequence[Sequence[bytes] | bytes], frame_max: 
             return
         channel = stage.channel(connection=link)
         stage.barrier(channel)
-        channel.connection.send(*((vector,) if isinstance(vector, bytes) else vector))
+        frames = (vector,) if isinstance(vector, bytes) else vector
+        channel.connection.send(*(one.replace(PUBLISH, publish(channel)) for one in frames))
         stage.quiesce()
         stage.barrier(bystander)
 
