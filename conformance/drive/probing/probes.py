@@ -288,7 +288,7 @@ class Inquiry:
         bind = m.ExchangeBind(1, 0, second.exchange, first.exchange, "")
         yield self._ask("exchange.bind", (first, second, bind), "exchange.bind-ok")
         headers, queue = self.exchange("headers"), self.queue()
-        form = values.table({"x-match": "all-with-x", "x-probe": 1})
+        form = values.table({"x-match": "all-with-x", "x-probe": "1"})
         compared = m.QueueBind(1, queue=queue.queue, exchange=headers.exchange, arguments=form)
         yield self._ask("x-match all-with-x", (headers, queue, compared), "queue.bind-ok")
 

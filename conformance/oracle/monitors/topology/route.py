@@ -54,6 +54,8 @@ RULES = {
 }
 ELSEWHERE = "ROUTE-015"
 """A queue gets nothing from an exchange to which it was never bound."""
+OTHER_QUEUE = "GET-003"
+"""Whoever breaks this answers gets out of other queues than these name."""
 COMPARED = ways.MATCHED | {ways.DIRECT}
 """Where a key or a header is compared, be it to the letter."""
 ALL_RULES = (*RULES.values(), ELSEWHERE)
@@ -275,6 +277,7 @@ def _astray(fact: Delivered, way: Way, notes: Notes) -> None:
         f"{copy.id} in {', '.join(way.reached) or 'no queue'}",
         f"{fact.event.method} of it from {queue.name}",
         way.sent,
+        unless=(OTHER_QUEUE,) if fact.event.method == "basic.get-ok" and not why else (),
     )
 
 
