@@ -119,7 +119,10 @@ def _unranked(ask: Asking) -> bool:
 
 def _shared(ask: Asking) -> bool:
     """Two consumers with room for one message each get one each. Each has a channel of its own: to a broker that counts
-    all that a channel holds, the second would have no room on that of the first."""
+    all that a channel holds, the second would have no room on that of the first. Of whoever knows no such limit nobody
+    can tell, so nothing is promised."""
+    if ask.came((m.BasicQos(1, 0, 1, False),), "basic.qos-ok") is not None:
+        return True
     queue, limit = ask.queue({"x-single-active-consumer": True}), m.BasicQos(2, 0, 1, False)
     one, other = (
         m.BasicConsume(number, queue=queue.queue, consumer_tag=f"c{number}", no_wait=True) for number in (1, 2)

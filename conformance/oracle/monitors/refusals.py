@@ -219,7 +219,7 @@ def connection_denied(fact: ConnectionFailed, notes: Notes) -> None:
         for rule in _contradicted(request, event):
             if request.method in MAKE and not rule.startswith(RIGHTS) and no_room(event):
                 continue
-            if breaks_down(rule, event, notes):
+            if breaks_down(rule, event, notes, request.method):
                 continue
             notes.find(
                 rule,
@@ -231,11 +231,12 @@ def connection_denied(fact: ConnectionFailed, notes: Notes) -> None:
             )
 
 
-def breaks_down(rule: str, event: Event, notes: Notes) -> bool:
+def breaks_down(rule: str, event: Event, notes: Notes, asked: str = "") -> bool:
     """Does the connection end without a reason over something of which the broker was found to end in no lawful way
-    whenever it is asked? ERR-012 speaks of that, and not each rule that needs the same."""
+    whenever it is asked, be it the method itself? ERR-012 speaks of that, and not each rule that needs the same."""
+    needs = {*CATALOGUE[rule].needs, asked.replace("unbind", "bind")}
     reason = event.kind == METHOD and int(event.args.get("reply_code", 0)) != INTERNAL_ERROR
-    return not reason and not notes.profile.shunned.keys().isdisjoint(CATALOGUE[rule].needs)
+    return not reason and not notes.profile.shunned.keys().isdisjoint(needs)
 
 
 def no_room(event: Event) -> bool:

@@ -251,6 +251,17 @@ def test_a_channel_that_is_full_does_not_serve_one_consumer_at_a_time(monkeypatc
     assert found["x-single-active-consumer"] == Answer("x-single-active-consumer", REFUSED, "it is passed over")
 
 
+@pytest.mark.parametrize("method", [m.BasicQos, m.ChannelFlow])
+def test_what_is_passed_over_shows_without_flow_and_limits(
+    monkeypatch: pytest.MonkeyPatch, method: type[m.BasicQos | m.ChannelFlow]
+) -> None:
+    """As on MetalMQ, which has neither."""
+    monkeypatch.setitem(HANDLERS, method, lambda channel, asked: channel.connection.finish())
+    found = offered(monkeypatch, heeded=False)
+    for name in ("alternate-exchange", "x-dead-letter-exchange", "x-single-active-consumer"):
+        assert found[name] == Answer(name, REFUSED, "it is passed over")
+
+
 def test_who_dies_of_a_question_is_brought_back_and_asked_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     """The question before the silence is to blame; without a command to bring it back, the message says so."""
     brokers = [ReferenceBroker().start()]

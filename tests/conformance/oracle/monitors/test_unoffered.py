@@ -53,6 +53,13 @@ def test_who_breaks_down_over_an_argument_says_nothing_of_its_values(play, end: 
     assert "QUEUE-036" in play(history).broken
 
 
+def test_who_breaks_down_over_a_method_says_nothing_of_what_it_names(play) -> None:
+    """BIND-008: it binds no exchanges at all."""
+    history = "@exchange x \n @exchange y \n @open 1 \n 1 > bind-exchange y x \n - end c fin"
+    assert play(history, replace(DOCUMENTED, shunned={"exchange.bind": "connection lost"})).broken == ["ERR-012"]
+    assert "BIND-008" in play(history).broken
+
+
 def test_an_expiration_that_is_passed_over_is_no_mistake(play) -> None:
     """TTL-007, CNF-019: whoever does not look at it need not refuse one that is no number."""
     sent = "@queue q \n @confirming 8 \n 8 > publish q m1 expiration=soon \n 8 < ack 1 \n @barrier 8"
