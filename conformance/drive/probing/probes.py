@@ -351,6 +351,9 @@ class Inquiry:
         get = m.BasicGet(1, 0, queue, True)
         answer = self._ask(feature, (self._declare(queue), publish, publish, get, get), effects.TAKEN)
         found = answer.state == OFFERED and self.last is not None and self.last.method == effects.TAKEN
+        if answer.state == LOST:  # what is there may come in no form that can be read
+            counted = self._ask("queue.purge", (m.QueuePurge(1, 0, queue),), "queue.purge-ok")
+            found = counted.state == OFFERED and self.last is not None and bool(self.last.args.get("message_count"))
         yield Answer(feature, REFUSED, "it is passed over") if found else answer
 
     def exchange(self, kind: str, arguments: Mapping[str, object] | None = None) -> m.ExchangeDeclare:

@@ -262,6 +262,27 @@ def test_what_is_passed_over_shows_without_flow_and_limits(
         assert found[name] == Answer(name, REFUSED, "it is passed over")
 
 
+@pytest.mark.parametrize(("mutants", "state"), [(("aging.own-unread",), REFUSED), ((), LOST)])
+def test_what_comes_in_no_form_that_can_be_read_is_counted(
+    monkeypatch: pytest.MonkeyPatch, mutants: tuple[str, ...], state: str
+) -> None:
+    """As on MetalMQ, which keeps the flag of the expiration and forgets its value."""
+    get = HANDLERS[m.BasicGet]
+
+    def unreadable(channel: Channel, asked: m.BasicGet) -> None:
+        """The question about expirations is the one with two publishes."""
+        queue = channel.vhost.queues.get(asked.queue)
+        if queue is not None and queue.published == 2:
+            channel.connection.finish()
+        else:
+            get(channel, asked)
+
+    monkeypatch.setitem(HANDLERS, m.BasicGet, unreadable)
+    with ReferenceBroker(mutants=mutants) as broker:
+        found = {one.feature: one for one in Inquiry(Target.parse(broker.url), 2.0, stranger=True).answers()}
+    assert found["expiration"].state == state
+
+
 def test_who_dies_of_a_question_is_brought_back_and_asked_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     """The question before the silence is to blame; without a command to bring it back, the message says so."""
     brokers = [ReferenceBroker().start()]

@@ -21,7 +21,7 @@ MOST = 256
 
 
 @dataclass(slots=True)
-class Asked:
+class Told:
     """By the opening of a channel and the method: where it was sent last, and the declare-ok that told the name; 0: it
     is not of a queue that is certainly there."""
 
@@ -31,7 +31,7 @@ class Asked:
 @follows(*ASKS)
 def asked_for(fact: Passed, notes: Notes) -> None:
     """Is it of a queue whose name the broker has told, and that stays until it is deleted?"""
-    event, memory = fact.event, notes.memory(Asked)
+    event, memory = fact.event, notes.memory(Told)
     channel = fact.connection.channels.get(event.channel)
     if event.direction != TO_BROKER or channel is None:
         return
@@ -46,7 +46,7 @@ def asked_for(fact: Passed, notes: Notes) -> None:
 @judges(ClosedUnasked, CHOSEN)
 def not_there(fact: ClosedUnasked, notes: Notes) -> None:
     """There is none of that name."""
-    seq, told = notes.memory(Asked).last.get((fact.channel.opened, ids_of(fact.event)), (0, 0))
+    seq, told = notes.memory(Told).last.get((fact.channel.opened, ids_of(fact.event)), (0, 0))
     if told and fact.event.args.get("reply_code") == NOT_FOUND:
         allowed = "the queue is there by the name that declare-ok has told"
         notes.find(CHOSEN, fact.event, allowed, closing(fact.event.args), told, seq)
