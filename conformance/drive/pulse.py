@@ -28,6 +28,7 @@ from conformance.drive.drivers.marks import Marks
 from conformance.drive.drivers.raw import RawConnection
 from conformance.drive.drivers.sweep import hasty, part, unrecorded
 from conformance.drive.drivers.target import Target
+from conformance.drive.drivers.turns import Turns
 from conformance.history.events import Event
 
 DELETE, CLOSE = "queue.delete", "channel.close"
@@ -79,6 +80,8 @@ class Pulse:
     _line: RawConnection | None = field(default=None, repr=False)
     _number: int = 0
     _beats: list[float] = field(default_factory=list, repr=False)
+    _well: float = field(default_factory=time.monotonic, repr=False)
+    """When it answered last."""
     _whole: bool = field(default=False, repr=False)
     """A beat was answered in full."""
 
@@ -92,7 +95,8 @@ class Pulse:
                 break
             self.down = self._anew(patience * attempt)
         if not self.down:
-            self._beats.append(time.monotonic() - begin)
+            self._well = time.monotonic()
+            self._beats.append(self._well - begin)
         if self.alone or self.lacking == CLOSE:
             self._part()
         return not self.down
@@ -110,14 +114,20 @@ class Pulse:
         return self._beats[-1] if self._beats else 0.0
 
     def revive(self) -> None:
-        """Restarts the broker and waits until it answers. One that fails by then may have been broken down anew by
-        another process, and is restarted again, a few times. Raises BadRestart."""
+        """Restarts the broker and waits until it answers, unless another process has done so meanwhile: one restarts it
+        at a time. One that fails by then may have been broken down anew by another process, and is restarted again, a
+        few times. Raises BadRestart."""
         self.revived += 1
-        for _ in range(AGAIN):
-            _run("--restart", str(self.restart))
-            self.await_after("--restart", str(self.restart))
-            if not self.down:
+        with Turns(self.target) as turns:
+            if turns.last > self._well and not self._anew(self.patience):
+                self.down = ""
                 return
+            for _ in range(AGAIN):
+                _run("--restart", str(self.restart))
+                self.await_after("--restart", str(self.restart))
+                turns.taken()
+                if not self.down:
+                    return
         raise BadRestart(f"the broker {self.down}, also after --restart {self.restart!r}, {AGAIN} times")
 
     def kill(self, command: str) -> None:

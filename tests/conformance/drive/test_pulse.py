@@ -131,6 +131,23 @@ def test_the_command_brings_it_back(broker: ReferenceBroker, tmp_path: Path) -> 
     door.close()
 
 
+def test_one_process_restarts_it_for_all(broker: ReferenceBroker, tmp_path: Path) -> None:
+    """Two have seen it break down. The second finds it restarted since then; a later breakdown is another one."""
+    mark = tmp_path / "restarts"
+    first, second = (pulse_of(broker.url, restart=f"printf x >> {shlex.quote(str(mark))}") for _ in range(2))
+    assert first.beats()
+    assert second.beats()
+    first.revive()
+    second.down = "accepts no connection"
+    second.revive()
+    assert (second.down, mark.read_text()) == ("", "x")
+    assert second.beats()
+    second.revive()
+    assert mark.read_text() == "xx"
+    first.drop()
+    second.drop()
+
+
 def test_who_fails_after_the_restart_is_restarted_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Another process may have broken it down anew; or the command has restarted nothing."""
     mark, declare = tmp_path / "restarts", HANDLERS[m.QueueDeclare]
