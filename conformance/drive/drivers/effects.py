@@ -133,11 +133,12 @@ def _shared(ask: Asking) -> bool:
 
 
 def _unmatched(ask: Asking) -> bool:
-    """A message without the one header of the binding comes."""
+    """A message without the one header of the binding comes. It has another, as some look at no others."""
     queue, headers = ask.queue(), ask.exchange("headers")
     form = values.table({"x-match": "all-with-x", "x-probe": "1"})
     bind = m.QueueBind(1, queue=queue.queue, exchange=headers.exchange, arguments=form)
-    publish: Item = (m.BasicPublish(1, 0, headers.exchange, ""), b"probe", {})
+    other = {"headers": values.table({"other": "1"})}
+    publish: Item = (m.BasicPublish(1, 0, headers.exchange, ""), b"probe", other)
     return _comes(ask, (queue, headers, bind, publish, _get(queue.queue)))
 
 

@@ -45,8 +45,10 @@ def asked_for(fact: Passed, notes: Notes) -> None:
 
 @judges(ClosedUnasked, CHOSEN)
 def not_there(fact: ClosedUnasked, notes: Notes) -> None:
-    """There is none of that name."""
-    seq, told = notes.memory(Told).last.get((fact.channel.opened, ids_of(fact.event)), (0, 0))
+    """There is none of that name. Who asks for nothing else is told of that, whichever method the close names."""
+    last, opened, waiting = notes.memory(Told).last, fact.channel.opened, fact.channel.asked()
+    alone = ASKS.get(waiting[0].method) if len(waiting) == 1 else None
+    seq, told = last.get((opened, alone or ids_of(fact.event)), (0, 0))
     if told and fact.event.args.get("reply_code") == NOT_FOUND:
         allowed = "the queue is there by the name that declare-ok has told"
         notes.find(CHOSEN, fact.event, allowed, closing(fact.event.args), told, seq)

@@ -96,6 +96,7 @@ BROKEN = [
     ("QUEUE-010", "@open 1 \n 1 > declare \n 1 < declare-ok"),
     ("QUEUE-010", UNTOLD + "1 > delete a \n 1 < closed 404 50 40 Not found"),
     ("QUEUE-010", UNTOLD + "1 > purge a \n 1 < closed 404 50 30 Not found"),
+    ("QUEUE-010", UNTOLD + "1 > purge a \n 1 < closed 404 50 10 Not found"),
     ("QUEUE-010", "@open 1 \n 1 > declare \n 1 < declare-ok a \n 1 > declare \n 1 < declare-ok a"),
     ("QUEUE-010", "@open 1 \n 1 > declare \n 1 < declare-ok a/b"),
     ("QUEUE-011", "@open 1 \n 1 > declare Q \n 1 < declare-ok q"),
