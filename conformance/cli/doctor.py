@@ -24,7 +24,7 @@ from conformance.catalogue import profiles
 from conformance.cli.parsing import printed
 from conformance.drive.drivers.errors import ConnectionLost, Unreachable
 from conformance.drive.drivers.raw import RawConnection
-from conformance.drive.drivers.sweep import unrecorded
+from conformance.drive.drivers.sweep import sweep, unrecorded
 from conformance.drive.drivers.target import BadUrl, Target
 from conformance.drive.probing import offers, probes
 from conformance.history.events import Event
@@ -138,13 +138,13 @@ class _Patient:
         name = f"amqpconf.doctor.{secrets.token_hex(4)}"
         self._declare(name)
         self.connection.queue((m.BasicPublish(self._number, 0, "", name), b"doctor", {}))
-        self._ask(
-            "queues",
-            "publish and get a message",
-            m.BasicGet(self._number, 0, name, True),
-            "basic.get-ok",
-            "basic.get-empty",
-        )
+        get = m.BasicGet(self._number, 0, name, True)
+        try:
+            self._ask("queues", "publish and get a message", get, "basic.get-ok", "basic.get-empty")
+        except _RefusedHere:
+            self.connection.abort()
+            sweep(self._target, (name,), (), _PATIENCE)
+            return  # the questions that follow look for another way
         self._ask("clean-up", "delete its own queue", m.QueueDelete(self._number, 0, name), "queue.delete-ok")
 
     def _declare(self, name: str) -> None:

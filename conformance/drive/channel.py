@@ -21,6 +21,7 @@ class Script(Protocol):
 
     queue_type: str
     payloads: Payloads
+    by_name: str
 
     @property
     def durable(self) -> bool: ...
@@ -45,6 +46,11 @@ class Channel:
     def view(self) -> ChannelView | None:
         """What the judge knows of it; None before it was ever opened."""
         return self._stage.view_of(self)
+
+    @property
+    def by_name(self) -> str:
+        """The exchange that leads to queues by their names."""
+        return self._stage.by_name
 
     @property
     def state(self) -> str:

@@ -3,8 +3,9 @@
 A beat opens a channel, declares a queue, deletes it and closes the channel: what every history needs. It is sent in
 one write on a connection that is kept, if channels are closed there. If that fails, it is sent again on a new
 connection. A broker that accepts no connection, or leaves one of these methods without an answer, is *down*: what it
-does then says nothing about a rule. One that has answered all but one of them from the start is not: of that one the
-rules speak. If a broker answers a beat slowly, the pulse waits with growing patience; late is not never.
+does then says nothing about a rule. So it is with one that has answered them all, and by now fails over them whenever
+it is asked (541): something in it has broken. One that has answered all but one of them from the start is not down: of
+that one the rules speak. If a broker answers a beat slowly, the pulse waits with growing patience; late is not never.
 
 `restart` is the user's command that brings the broker back; `move` continues in another vhost. Every wait here ends.
 Where the same command is to show what the broker keeps, `restart_orderly` sees first that it is fit for that: a
@@ -27,10 +28,12 @@ from conformance.drive.drivers.marks import Marks
 from conformance.drive.drivers.raw import RawConnection
 from conformance.drive.drivers.sweep import hasty, part, unrecorded
 from conformance.drive.drivers.target import Target
+from conformance.drive.drivers.turns import Turns
 from conformance.history.events import Event
 
 DELETE, CLOSE = "queue.delete", "channel.close"
 STEPS = ("channel.open", "queue.declare", DELETE, CLOSE)
+INTERNAL_ERROR, FAILS = 541, "fails over what it did before"
 OPTIONAL = (DELETE, CLOSE)
 """A broker that has never answered one of these can be examined all the same."""
 CONNECTS = 5.0
@@ -39,6 +42,8 @@ TRIES = 2
 """After this many new connections the broker is called down; each gets more time than the one before."""
 KNOWN = 2.0
 """Seconds that an answer may take from a broker that has broken down before."""
+AGAIN = 3
+"""So often a broker is restarted that fails at once after it."""
 RESTARTS = 180.0
 """Seconds for the command, and as many until the broker answers again. RabbitMQ 3.8 took 70 on two busy cores."""
 ENDS = 5.0
@@ -75,6 +80,10 @@ class Pulse:
     _line: RawConnection | None = field(default=None, repr=False)
     _number: int = 0
     _beats: list[float] = field(default_factory=list, repr=False)
+    _well: float = field(default_factory=time.monotonic, repr=False)
+    """When it answered last."""
+    _whole: bool = field(default=False, repr=False)
+    """A beat was answered in full."""
 
     def beats(self) -> bool:
         """Does it answer? If not, `down` says what it does instead."""
@@ -86,7 +95,8 @@ class Pulse:
                 break
             self.down = self._anew(patience * attempt)
         if not self.down:
-            self._beats.append(time.monotonic() - begin)
+            self._well = time.monotonic()
+            self._beats.append(self._well - begin)
         if self.alone or self.lacking == CLOSE:
             self._part()
         return not self.down
@@ -104,10 +114,21 @@ class Pulse:
         return self._beats[-1] if self._beats else 0.0
 
     def revive(self) -> None:
-        """Restarts the broker and waits until it answers. Raises BadRestart."""
+        """Restarts the broker and waits until it answers, unless another process has done so meanwhile: one restarts it
+        at a time. One that fails by then may have been broken down anew by another process, and is restarted again, a
+        few times. Raises BadRestart."""
         self.revived += 1
-        _run("--restart", str(self.restart))
-        self.await_after("--restart", str(self.restart))
+        with Turns(self.target) as turns:
+            if turns.last > self._well and not self._anew(self.patience):
+                self.down = ""
+                return
+            for _ in range(AGAIN):
+                _run("--restart", str(self.restart))
+                self.await_after("--restart", str(self.restart))
+                turns.taken()
+                if not self.down:
+                    return
+        raise BadRestart(f"the broker {self.down}, also after --restart {self.restart!r}, {AGAIN} times")
 
     def kill(self, command: str) -> None:
         """Runs the user's command, sees that the broker was killed by it, and waits until it answers again. Raises
@@ -162,14 +183,15 @@ class Pulse:
             )
 
     def await_after(self, option: str, command: str) -> None:
-        """Waits until the broker answers, after the user's command of this option. Raises BadRestart."""
+        """Waits until the broker answers, after the user's command of this option. Raises BadRestart. One that fails
+        does answer; then it is down all the same."""
         self.drop()
         until = time.monotonic() + RESTARTS
-        while self._anew(self.patience):
+        while (found := self._anew(self.patience)) and not found.startswith(FAILS):
             if time.monotonic() > until:
                 raise BadRestart(f"the broker does not answer within {RESTARTS:g} s after {option} {command!r}")
             time.sleep(PAUSE)
-        self.down = ""
+        self.down = found
 
     def move(self, vhost: str) -> bool:
         """Goes on in this vhost, where the broker answers there."""
@@ -235,17 +257,24 @@ class Pulse:
             left = until - time.monotonic()
             for event in line.receive(max(0.0, left)):
                 if event.method in ("channel.close", "connection.close"):
-                    return ""  # it refuses, so it answers
+                    return self._refused(event)
                 answered = event.method.removesuffix("-ok")
                 awaited = [step for step in awaited if step != answered]
             if left < 0:
                 break
         if not line.alive:
             return "ends its connections"
+        self._whole = self._whole or not awaited
         if len(awaited) == 1 and awaited[0] in OPTIONAL and not self._beats:
             self.lacking = awaited[0]
             return ""
         return f"answers no {awaited[0]}" if awaited else ""
+
+    def _refused(self, event: Event) -> str:
+        """Who refuses answers, unless it is by an internal error where all was well before."""
+        code, text = event.args.get("reply_code"), event.args.get("reply_text")
+        broken = self._whole and code == INTERNAL_ERROR
+        return f"{FAILS}: {event.method} {code} {text!r}" if broken else ""
 
 
 def alarm(block: str, unblock: str, reason: str | None) -> None:

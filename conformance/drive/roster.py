@@ -62,6 +62,10 @@ class Roster:
             connection = self._host.connections.get("backstage") or self._host.connect("backstage")
         return self._own.setdefault(connection.name, Channel(self._host, connection, number))
 
+    def is_own(self, channel: Channel) -> bool:
+        """Is it one of the stage's own?"""
+        return channel in self._own.values()
+
     def _skipped(self, connection: RawConnection) -> int:
         return self.passed_over if self.passed_over + BACKSTAGE < (connection.tuned.channel_max or MANY) else 0
 

@@ -20,7 +20,7 @@ from typing import Any
 from codec import Method
 from conformance.catalogue import rules as catalogue
 from conformance.catalogue.profiles import Profile
-from conformance.catalogue.rules.features import CROWD, DECLARATIONS, DURABLE, MEANS, asked_of
+from conformance.catalogue.rules.features import CROWD, DECLARATIONS, DEFAULT, DURABLE, GETS, MEANS, asked_of
 from conformance.drive import ending
 from conformance.drive.around import Around
 from conformance.drive.belongings import Belongings
@@ -30,6 +30,7 @@ from conformance.drive.drivers.raw import ConnectionLost, Item, RawConnection, T
 from conformance.drive.guard import Guard
 from conformance.drive.payloads import Payloads
 from conformance.drive.roster import Roster
+from conformance.drive.standin import OneQueue, instead
 from conformance.drive.waiting import DRAIN, Endless, Hurry, NotOffered, SceneOver, Spared, Waiter, read_all
 from conformance.history import events
 from conformance.history.events import TO_CLIENT, Event
@@ -81,6 +82,9 @@ class Stage:
         self.lacking = f"the broker does not offer {means[0]}: {shunned[means[0]]}" if means else ""
         """What the broker refuses, without which the scene could not go on, or shows little."""
         self.payloads = Payloads(profile.body)
+        self._own = self.by_name = ""
+        """The exchange that stands in for the default exchange, where the broker has none."""
+        self._gets = OneQueue(profile.shunned.get(GETS, ""), free=self.offers(GETS))
         self._batching = False
         self._over = self._amid = False
         self.recorder.subscribe(self._watch)
@@ -152,12 +156,14 @@ class Stage:
 
     def channel(self, number: int | None = None, connection: RawConnection | None = None) -> Channel:
         """Opens a channel and waits until it is open."""
+        self._prepare()
         channel = self._roster.channel(number, connection or self.connection)
         self.reopen(channel)
         return channel
 
     def channels(self, count: int, connection: RawConnection | None = None) -> list[Channel]:
         """Opens this many channels at once, and waits until all are open."""
+        self._prepare()
         channels = [self._roster.channel(None, connection or self.connection) for _ in range(count)]
         with self.batch():
             for channel in channels:
@@ -207,6 +213,7 @@ class Stage:
     ) -> str:
         """Declares a fresh private queue of the stage's type, or one that it has deleted, and waits for declare-ok."""
         self.require(*(arguments or ()))
+        self._prepare()
         name = name or self.payloads.long(self.recorder.private_name())
         connection = self.connection if self.connection.alive else self._home(name)
         channel, seen = self._hand(connection), len(self.events)
@@ -218,7 +225,18 @@ class Stage:
             **declare,
         )
         self.waiter.need(lambda: self._all_declared(channel, seen), f"queue {name} is not declared", channel)
+        if self.by_name:
+            self.bind(name, self.by_name, name)
         return name
+
+    def _prepare(self) -> None:
+        """Declares an exchange of our own, where something must stand in for the default exchange, or for round trips
+        by channel.flow, and that is asked for the first time."""
+        if self._own or (self.offers(DEFAULT) and self.offers("channel.flow")):
+            return
+        self._own = self.recorder.private_name()
+        self.by_name = "" if self.offers(DEFAULT) else self._own
+        self.exchange(kind="direct", name=self._own, durable=self.durable)
 
     def _all_declared(self, channel: Channel, since: int) -> bool:
         """Are all declarations answered that the channel has sent since then?"""
@@ -234,6 +252,7 @@ class Stage:
         key: str = "",
         arguments: Mapping[str, Any] | None = None,
         name: str | None = None,
+        durable: bool = False,
     ) -> str:
         """Declares a private exchange that leads to these queues, and waits until it does. It has a fresh name, unless
         it is given one that is free."""
@@ -241,7 +260,7 @@ class Stage:
         name = name or self.recorder.private_name()
         channel, seen = self._hand(self.connection), len(self.events)
         self.belongings.exchanges[name] = None
-        channel.declare_exchange(name, kind, arguments=arguments)
+        channel.declare_exchange(name, kind, arguments=arguments, durable=durable)
         for queue in queues:
             channel.bind(queue, name, key)
         self.waiter.need(
@@ -308,8 +327,9 @@ class Stage:
             self._spare(items)
         if self._without:
             self.require(*itertools.chain.from_iterable(asked_of(item) for item in items if isinstance(item, Method)))
+        self._gets.note(channel, items)
         try:
-            channel.connection.queue(*items)
+            channel.connection.queue(*(instead(items, self.by_name) if self.by_name else items))
         except ConnectionLost as lost:
             raise SceneOver(str(lost)) from lost
         if not self._batching:
@@ -350,7 +370,8 @@ class Stage:
         if self.offers("channel.flow"):
             channel.flow()
         else:
-            channel.find_exchange("amq.direct")
+            self._prepare()
+            channel.declare_exchange(self._own, "direct", passive=True, durable=self.durable)
 
     def fetch(self, channel: Channel, queue: str, n: int = 1, no_ack: bool = False) -> list[int]:
         """Gets n messages, one after the other, and tells their tags."""
@@ -370,6 +391,10 @@ class Stage:
 
     def get(self, channel: Channel, queue: str, *, no_ack: bool = False) -> int | None:
         """One get and its answer: the tag that came, None where none came."""
+        if self._roster.is_own(channel) and self._gets.turns(channel, queue):
+            channel.close()
+            self.quiesce()
+            self.reopen(channel)
         seen = len(self.events)
         channel.get(queue, no_ack)
         self.quiesce()

@@ -17,7 +17,7 @@ from reference_broker.core.channels.channel import Channel
 from reference_broker.core.connections.connection import Connection
 from reference_broker.core.errors import ConnectionException
 from reference_broker.core.parts import Handler, Parts
-from reference_broker.personalities.kinds import around, changes, wrap_handler
+from reference_broker.personalities.kinds import around, around_handler, changes, memory, wrap_handler
 from reference_broker.personalities.minding import tuning
 from reference_broker.personalities.refusing import error
 
@@ -131,3 +131,39 @@ def five_connections(earlier: Any, self: Connection, method: m.ConnectionOpen) -
     if full(self, 5):
         raise ConnectionException(ReplyCode.NOT_ALLOWED, "too many connections")
     earlier(self, method)
+
+
+# -- ways to publish and to get
+
+
+@around_handler(
+    m.BasicGet,
+    "poor.gets-of-one-queue",
+    "all gets of a channel are from the queue of its first one",
+    breaks="GET-003",
+    may="ROUTE-015",
+    hides="*",
+)
+def gets_of_one_queue(earlier: Handler, channel: Channel, asked: m.BasicGet) -> None:
+    asked.queue = memory(channel, "asked", lambda: asked.queue)
+    earlier(channel, asked)
+
+
+def no_default_exchange(parts: Parts) -> None:
+    """Queues are reached by bindings alone."""
+    below = parts.publish
+
+    def publish(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
+        if not method.exchange:
+            raise error(404, "no exchange ''", hard=False)
+        below(channel, method, header, body)
+
+    parts.publish = publish
+
+
+changes(
+    "poor.no-default-exchange",
+    "there is no default exchange: channel.close 404",
+    breaks="ROUTE-020",
+    hides="ROUTE-018 AUTH-018 DLX-* DRT-*",
+)(no_default_exchange)

@@ -48,7 +48,8 @@ OPTIONAL: Mapping[str, str] = MappingProxyType(
         "operator policies": "limits that are set beside the policies of users",
     }
 )
-PASSIVE = "passive queue.declare"
+PASSIVE, DEFAULT = "passive queue.declare", "default exchange"
+GETS = "gets of several queues on one channel"
 MANDATORY: Mapping[str, str] = MappingProxyType(
     {
         "channel.flow": "stopping and starting a channel",
@@ -57,6 +58,8 @@ MANDATORY: Mapping[str, str] = MappingProxyType(
         "basic.cancel": "ending a consumer",
         "queue.purge": "emptying a queue",
         PASSIVE: "looking for a queue without making one",
+        DEFAULT: "publishing to a queue by its name",
+        GETS: "asking for messages of one queue after another",
         "nowait": "methods that are carried out and not answered",
     }
 )

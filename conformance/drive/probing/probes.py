@@ -13,7 +13,7 @@ connection over it. An argument that nobody has to know must be announced. Who t
 (`effects`) does not offer it, unless the profile was made for this very product.
 
 The first question finds a way to declare queues at all: as durable, or where that is refused, as transient. All others
-then use that way.
+then use that way. Where no message reaches a queue by its name, an exchange of the suite's own stands in.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ from codec import values
 from conformance.catalogue.rules.features import (
     CAPABILITIES,
     CROWD,
+    DEFAULT,
     DURABLE,
     EXCLUSIVE,
+    GETS,
     LARGE,
     RESERVED,
     SERVER_NAMED,
@@ -41,6 +43,7 @@ from conformance.drive.drivers.questions import ABOUT_QUEUES, ARGUMENTS, DECLARE
 from conformance.drive.drivers.raw import Item, RawConnection
 from conformance.drive.drivers.sweep import hasty, part, sweep, unrecorded
 from conformance.drive.drivers.target import Target
+from conformance.drive.standin import led
 from conformance.history.events import Event
 from conformance.oracle.model.publishing import sizes
 
@@ -96,14 +99,15 @@ class Inquiry:
         self._queues: list[str] = []
         self._names: list[str] = []
         self._capabilities: Mapping[str, object] = {}
-        self._durable = True
+        self._durable, self._instead = True, ""
 
     def answers(self) -> list[Answer]:
         """All answers, in the order in which they were asked. What was declared is gone afterwards. Raises Unreachable
         where not even what every history needs is answered, or allowed."""
         try:
             about_queues = [*self._use(), *self._declarations()]
-            about_queues += [*self._methods(), *self._nack(), *self._cancel(), *self._arguments(), *self._types()]
+            about_queues += [*self._methods(), self._gets(), *self._nack(), *self._cancel()]
+            about_queues += [*self._arguments(), *self._types()]
             about_queues += [*self._consumers(), *self._expiration()]
             found = [*about_queues, *self._exchanges(), *self._bindings(), *self._carbon(), self._crowd()]
             found += [self._large(), self._reserved()]
@@ -147,6 +151,8 @@ class Inquiry:
             if declared.state == OFFERED:
                 return [Answer(DURABLE, OFFERED)]
             first = declared
+        if first.state in (REFUSED, WRONG, LOST) and self._stands_in():
+            return [Answer(DEFAULT, first.state, first.words), Answer(DURABLE, OFFERED)]
         layer, advice = self._advice(first)
         raise Unreachable(
             layer,
@@ -155,6 +161,16 @@ class Inquiry:
                 f"filled and emptied: {first.words}. {advice}"
             ),
         )
+
+    def _stands_in(self) -> bool:
+        """Does an exchange of our own lead to queues, where the default exchange does not?"""
+        made = self.exchange("direct")
+        self._durable, self._instead = True, made.exchange
+        declared = self._ask("exchange.declare", (made,), "exchange.declare-ok")
+        if declared.state == OFFERED and self._used().state == OFFERED:
+            return True
+        self._instead = ""
+        return False
 
     def _used(self) -> Answer:
         queue = self.queue()
@@ -183,7 +199,7 @@ class Inquiry:
     def _advice(self, answer: Answer) -> tuple[str, str]:
         """The layer that fails where every history must begin, and what to do: only who refuses access speaks of
         rights. Raises Unreachable where nobody listens any more."""
-        if answer.state == REFUSED and f" {ACCESS_REFUSED} " in answer.words:
+        if _denied(answer):
             return "rights", (
                 "The user needs the rights to configure, write and read queues named amqpconf.*; amqp-conformance "
                 "doctor URL tells more."
@@ -203,6 +219,13 @@ class Inquiry:
             queue = self.queue()
             asked = about(queue.queue)
             yield self._ask(feature, (queue, asked), f"{asked.NAME}-ok")
+
+    def _gets(self) -> Answer:
+        """A channel that has asked one queue asks another one, which has a message."""
+        first, second = self.queue(), self.queue()
+        publish: Item = (m.BasicPublish(1, 0, "", second.queue), b"probe", {})
+        gets = m.BasicGet(1, 0, first.queue, True), m.BasicGet(1, 0, second.queue, False)
+        return self._ask(GETS, (first, second, publish, *gets), "basic.get-ok")
 
     def _nack(self) -> Iterator[Answer]:
         """A refusal has no answer: only that the channel goes on shows that it was taken. Who announces nothing of it
@@ -265,7 +288,7 @@ class Inquiry:
         bind = m.ExchangeBind(1, 0, second.exchange, first.exchange, "")
         yield self._ask("exchange.bind", (first, second, bind), "exchange.bind-ok")
         headers, queue = self.exchange("headers"), self.queue()
-        form = values.table({"x-match": "all-with-x", "x-probe": 1})
+        form = values.table({"x-match": "all-with-x", "x-probe": "1"})
         compared = m.QueueBind(1, queue=queue.queue, exchange=headers.exchange, arguments=form)
         yield self._ask("x-match all-with-x", (headers, queue, compared), "queue.bind-ok")
 
@@ -308,12 +331,17 @@ class Inquiry:
         return Answer(LARGE, REFUSED if refused else OFFERED, refused, octets if refused or not answer.words else None)
 
     def _reserved(self) -> Answer:
-        """May what the broker has declared be used? Whose rights end with the suite's own names is told by 403. What
-        else comes is for the judge."""
+        """May what the broker has declared be used? Whose rights end with the suite's own names is told by 403, also of
+        a name that is nobody's. What else comes of an exchange that is always there is for the rules about it."""
         find = m.ExchangeDeclare(1, exchange="amq.direct", type="direct", passive=True)
         answer = self._ask(RESERVED, (find,), "exchange.declare-ok")
-        lacks = answer.state == REFUSED and f" {ACCESS_REFUSED} " in answer.words
-        return answer if lacks else Answer(RESERVED, OFFERED)
+        if answer.state == OFFERED or (_denied(answer) and _denied(self._elsewhere())):
+            return answer
+        return Answer(RESERVED, WRONG, answer.words)
+
+    def _elsewhere(self) -> Answer:
+        find = m.ExchangeDeclare(1, exchange=f"nobodys.{self._prefix}x", type="direct", passive=True)
+        return self._ask(RESERVED, (find,), "exchange.declare-ok")
 
     def _expiration(self) -> Iterator[Answer]:
         """A broker that knows nothing of it passes over it: that shows where gets find two messages that live for no
@@ -323,6 +351,9 @@ class Inquiry:
         get = m.BasicGet(1, 0, queue, True)
         answer = self._ask(feature, (self._declare(queue), publish, publish, get, get), effects.TAKEN)
         found = answer.state == OFFERED and self.last is not None and self.last.method == effects.TAKEN
+        if answer.state == LOST:  # what is there may come in no form that can be read
+            counted = self._ask("queue.purge", (m.QueuePurge(1, 0, queue),), "queue.purge-ok")
+            found = counted.state == OFFERED and self.last is not None and bool(self.last.args.get("message_count"))
         yield Answer(feature, REFUSED, "it is passed over") if found else answer
 
     def exchange(self, kind: str, arguments: Mapping[str, object] | None = None) -> m.ExchangeDeclare:
@@ -359,6 +390,7 @@ class Inquiry:
                 raise
             return Answer(feature, LOST, unreachable.message)
         self._before = feature or self._before
+        steps = tuple(led(steps, self._instead)) if self._instead else steps
         announced = connection.server_properties.get("capabilities")
         self._capabilities = announced if isinstance(announced, Mapping) else {}
         try:
@@ -424,6 +456,11 @@ class Inquiry:
         if not connection.alive:
             return LOST, f"the broker dropped the connection instead of sending {wanted}"
         return SILENT, f"{wanted} does not come within {self._patience:g} s"
+
+
+def _denied(answer: Answer) -> bool:
+    """Is it refused as who has not the right is?"""
+    return answer.state == REFUSED and f" {ACCESS_REFUSED} " in answer.words
 
 
 def _reply(step: Item) -> str:

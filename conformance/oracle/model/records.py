@@ -353,6 +353,8 @@ class ClientError:
     """Of a channel: codes by which it may cost the connection instead."""
     octets: bool = False
     """It was no method: a close may name what it likes."""
+    place: int = 0
+    """It is a frame that was out of place on this channel; once that is closed it is discarded."""
     silent: bool = False
     """The mere end of the connection is right as well."""
 

@@ -89,7 +89,9 @@ class Judge:
             self._notes.turn_to(fact, self._model)
         for function in followers:
             function(fact, self._notes)
-        self._notes.accused.clear()
+        if self._notes.accused:
+            blame.widen(fact, self._notes.accused)
+            self._notes.accused.clear()
 
     def end(self, complete: bool = True) -> list[Finding]:
         """The history is over. Silence is judged at DEADLINE events alone, so its end adds nothing by itself."""

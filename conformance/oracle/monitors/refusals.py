@@ -119,8 +119,8 @@ def never_closed(fact: Unanswered, notes: Notes) -> None:
 @judges(ConnectionFailed, *OF_A_CHANNEL, "ERR-004")
 def connection_lost_over_a_mistake(fact: ConnectionFailed, notes: Notes) -> None:
     """connection.close names what should have cost its channel only. By 540 it would say: not offered. Where no text
-    names a code, it may be one that costs the connection. Who has not got what the mistake is about, or breaks down
-    over it whenever it is asked, says nothing of its errors of channels."""
+    names a code, it may be one that costs the connection. Who has not got what the mistake is about says nothing of its
+    errors of channels; who breaks down over it whenever it is asked says nothing of the mistake, either."""
     event = fact.event
     if fact.error is not None or int(event.args.get("reply_code", 0)) == NOT_IMPLEMENTED:
         return
@@ -138,6 +138,8 @@ def connection_lost_over_a_mistake(fact: ConnectionFailed, notes: Notes) -> None
             notes.exercise(over[0].rule)
             return
         missing = {*notes.profile.refused, *notes.profile.shunned}
+        if breaks_down(over[0].rule, event, notes):
+            return
         for rule in (over[0].rule, *(() if missing.intersection(CATALOGUE[over[0].rule].needs) else ("ERR-004",))):
             notes.find(
                 rule,
@@ -217,6 +219,8 @@ def connection_denied(fact: ConnectionFailed, notes: Notes) -> None:
         for rule in _contradicted(request, event):
             if request.method in MAKE and not rule.startswith(RIGHTS) and no_room(event):
                 continue
+            if breaks_down(rule, event, notes, request.method):
+                continue
             notes.find(
                 rule,
                 event,
@@ -225,6 +229,14 @@ def connection_denied(fact: ConnectionFailed, notes: Notes) -> None:
                 request.seq,
                 unless=EXPLAINED.get(rule, ()),
             )
+
+
+def breaks_down(rule: str, event: Event, notes: Notes, asked: str = "") -> bool:
+    """Does the connection end without a reason over something of which the broker was found to end in no lawful way
+    whenever it is asked, be it the method itself? ERR-012 speaks of that, and not each rule that needs the same."""
+    needs = {*CATALOGUE[rule].needs, asked.replace("unbind", "bind")}
+    reason = event.kind == METHOD and int(event.args.get("reply_code", 0)) != INTERNAL_ERROR
+    return not reason and not notes.profile.shunned.keys().isdisjoint(needs)
 
 
 def no_room(event: Event) -> bool:

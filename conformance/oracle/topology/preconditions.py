@@ -111,6 +111,12 @@ class Asked:
         used = queue.auto_delete and queue.owner is None and self.stock is not None and self.stock.consumed() is True
         return Thing.there_for(queue, self.actor) if used else queue.there_for(self.actor)
 
+    def bound(self) -> bool:
+        """May something be bound to the queue that it names?"""
+        queue, exchanges = self.queue(), self.topology.exchanges.values()
+        leads = (one for exchange in exchanges for one in exchange.bindings if one.to is queue)
+        return any(one.stands_for(self.actor) is not False for one in leads)
+
     def exchange_there(self, name: str | None = None) -> bool | None:
         """Is the exchange that it names there?"""
         exchange = self.exchange(name)

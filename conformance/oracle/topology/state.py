@@ -137,6 +137,8 @@ class NamedQueue(Thing):
     """The connection for which it is exclusive."""
     used: bool = False
     """It has had a consumer, as far as can be told: an auto-delete queue may be gone since."""
+    chosen: bool = False
+    """The broker has given it its name."""
     heir: bool = False
     """An exclusive queue of another connection had its name before."""
 

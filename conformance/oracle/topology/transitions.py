@@ -56,7 +56,7 @@ def name_queue(topology: Topology, actor: Actor, name: str, change: TopologyChan
     """declare-ok tells the name that the broker has chosen, where the client left that to it."""
     queue = topology.unnamed.pop(change, None)
     if queue is not None:
-        queue.name = name
+        queue.name, queue.chosen = name, True
         queue.doubtful = queue.doubtful or "expires" in topology.policies.keys(name)
         topology.queues[actor.connection.vhost, name] = queue
         _remember(topology, actor, name)

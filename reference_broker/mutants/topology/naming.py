@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import codec
 from codec import methods as m
 from codec.errors import ReplyCode
 from codec.values import FieldTable
@@ -228,4 +229,30 @@ disregards(
     "naming.capital-x",
     "a headers exchange disregards names that begin with X-, as if it were x-",
     lambda name: name.startswith("X-"),
+)
+
+
+# -- the exchange without a name
+
+
+def _nameless(name: str, says: str, gone: Callable[[Channel], bool]) -> None:
+    """Where it is gone there is no default exchange."""
+
+    @changes(name, says, "ROUTE-020")
+    def unknown(parts: Parts) -> None:
+        below = parts.publish
+
+        def publish(channel: Channel, method: m.BasicPublish, header: codec.Header, body: bytes) -> None:
+            if not method.exchange and gone(channel):
+                raise not_found("exchange", "")
+            below(channel, method, header, body)
+
+        parts.publish = publish
+
+
+_nameless("naming.no-default-exchange", "there is no default exchange", lambda channel: True)
+_nameless(
+    "naming.default-exchange-beside-none",
+    "there is a default exchange while there is another one of clients",
+    lambda channel: all(name.startswith("amq.") for name in channel.vhost.exchanges),
 )

@@ -264,6 +264,12 @@ _tells(
     lambda channel, method, name: method.queue,
 )
 _tells(
+    "queues.chosen-name-of-none",
+    "the name that the broker tells is that of no queue",
+    "QUEUE-010",
+    lambda channel, method, name: name if method.queue else f"{name}.",
+)
+_tells(
     "queues.chosen-name-twice",
     "the broker tells each connection one name alone",
     "QUEUE-010",

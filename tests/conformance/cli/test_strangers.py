@@ -313,6 +313,16 @@ def test_what_a_poor_broker_has_is_examined_and_what_it_has_not_is_told(trait: s
         assert words in rules[name]["reason"]
 
 
+def test_who_has_no_default_exchange_breaks_that_rule_and_is_examined_by_another(tmp_path: Path) -> None:
+    with ReferenceBroker(personality="poor.no-default-exchange") as broker:
+        held = ["TAG-001", "ACK-002", "AUTO-001", "RQ-014", "RETURN-001", "QUEUE-019"]
+        wanted = ",".join([*held, "ROUTE-020"])
+        assert main(["run", broker.url, *QUICK, "--rules", wanted, "--report", str(tmp_path)]) == 1
+    rules = {rule["id"]: rule["verdict"] for rule in results_of(tmp_path)["rules"]}
+    assert {name for name, verdict in rules.items() if verdict == "broken"} == {"ROUTE-020"}
+    assert {name: rules[name] for name in held} == dict.fromkeys(held, "held")
+
+
 def test_who_refuses_to_declare_by_an_internal_error_breaks_that_rule_alone(tmp_path: Path) -> None:
     with ReferenceBroker(personality="poor.durable-hard") as broker:
         wanted = "TAG-001,QUEUE-004,ERR-012"

@@ -16,8 +16,10 @@ from conformance.catalogue.profiles import load
 from conformance.catalogue.rules.features import (
     AUTO_DELETE,
     CROWD,
+    DEFAULT,
     DURABLE,
     EXCLUSIVE,
+    GETS,
     LARGE,
     RESERVED,
     SERVER_NAMED,
@@ -130,17 +132,22 @@ def test_the_largest_body_that_is_taken_is_looked_for(limit: int, state: str, mo
 
 
 @pytest.mark.parametrize(
-    ("code", "state"),
-    [(ReplyCode.ACCESS_REFUSED, REFUSED), (ReplyCode.NOT_FOUND, OFFERED)],
+    ("code", "beyond", "state"),
+    [
+        (ReplyCode.ACCESS_REFUSED, "", REFUSED),
+        (ReplyCode.ACCESS_REFUSED, "amq.", WRONG),
+        (ReplyCode.NOT_FOUND, "amq.", WRONG),
+    ],
 )
 def test_whose_rights_end_with_the_suites_own_names_uses_no_others(
-    monkeypatch: pytest.MonkeyPatch, code: ReplyCode, state: str
+    monkeypatch: pytest.MonkeyPatch, code: ReplyCode, beyond: str, state: str
 ) -> None:
-    """403 speaks of rights. What else comes of an exchange that is always there is for the judge."""
+    """403 speaks of rights, where it meets all other names. Who forbids amq.* alone, even to look for (MetalMQ),
+    or has nothing there, is asked for it by the rules about that."""
     declare = HANDLERS[m.ExchangeDeclare]
 
     def narrow(channel: Channel, method: m.ExchangeDeclare) -> None:
-        if method.exchange.startswith("amq."):
+        if method.exchange.startswith(beyond) and not method.exchange.startswith("amqpconf"):
             raise raised(code, "not for you")
         declare(channel, method)
 
@@ -244,6 +251,38 @@ def test_a_channel_that_is_full_does_not_serve_one_consumer_at_a_time(monkeypatc
     assert found["x-single-active-consumer"] == Answer("x-single-active-consumer", REFUSED, "it is passed over")
 
 
+@pytest.mark.parametrize("method", [m.BasicQos, m.ChannelFlow])
+def test_what_is_passed_over_shows_without_flow_and_limits(
+    monkeypatch: pytest.MonkeyPatch, method: type[m.BasicQos | m.ChannelFlow]
+) -> None:
+    """As on MetalMQ, which has neither."""
+    monkeypatch.setitem(HANDLERS, method, lambda channel, asked: channel.connection.finish())
+    found = offered(monkeypatch, heeded=False)
+    for name in ("alternate-exchange", "x-dead-letter-exchange", "x-single-active-consumer"):
+        assert found[name] == Answer(name, REFUSED, "it is passed over")
+
+
+@pytest.mark.parametrize(("mutants", "state"), [(("aging.own-unread",), REFUSED), ((), LOST)])
+def test_what_comes_in_no_form_that_can_be_read_is_counted(
+    monkeypatch: pytest.MonkeyPatch, mutants: tuple[str, ...], state: str
+) -> None:
+    """As on MetalMQ, which keeps the flag of the expiration and forgets its value."""
+    get = HANDLERS[m.BasicGet]
+
+    def unreadable(channel: Channel, asked: m.BasicGet) -> None:
+        """The question about expirations is the one with two publishes."""
+        queue = channel.vhost.queues.get(asked.queue)
+        if queue is not None and queue.published == 2:
+            channel.connection.finish()
+        else:
+            get(channel, asked)
+
+    monkeypatch.setitem(HANDLERS, m.BasicGet, unreadable)
+    with ReferenceBroker(mutants=mutants) as broker:
+        found = {one.feature: one for one in Inquiry(Target.parse(broker.url), 2.0, stranger=True).answers()}
+    assert found["expiration"].state == state
+
+
 def test_who_dies_of_a_question_is_brought_back_and_asked_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     """The question before the silence is to blame; without a command to bring it back, the message says so."""
     brokers = [ReferenceBroker().start()]
@@ -279,6 +318,8 @@ def offers(*traits: str) -> dict[str, Answer]:
         ("poor.durable-softly", DURABLE, REFUSED, "channel.close 406"),
         ("poor.durable-hard", DURABLE, WRONG, "connection.close 541"),
         ("poor.exclusive-hard", EXCLUSIVE, REFUSED, "connection.close 540"),
+        ("poor.no-default-exchange", DEFAULT, REFUSED, "channel.close 404"),
+        ("poor.gets-of-one-queue", GETS, SILENT, "a message does not come within"),
         ("poor.unnamed-softly", SERVER_NAMED, REFUSED, "channel.close 406"),
         ("poor.types-hard", "fanout exchange", REFUSED, "connection.close 503"),
         ("poor.three-connections", CROWD, REFUSED, "not more than 3, then: "),
@@ -298,6 +339,13 @@ def test_what_is_not_declared_is_told_and_the_rest_is_asked_for_without_it(
 def test_one_connection_is_kept_for_the_pulse(trait: str, most: int | None) -> None:
     fitting = adapted(load("documented"), list(offers(trait).values()), known=True)
     assert fitting.crowd == most
+
+
+def test_the_doctor_says_that_there_is_no_default_exchange() -> None:
+    with ReferenceBroker(personality="poor.no-default-exchange") as broker:
+        diagnosis = examine(Target.parse(broker.url))
+    assert diagnosis.failed is None
+    assert [line.partition(":")[0] for line in diagnosis.offers[1:]] == [DEFAULT]
 
 
 def test_the_doctor_declares_in_a_way_that_is_not_refused() -> None:

@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from codec import methods as m
+from codec.errors import ReplyCode
 from conformance.drive.drivers.target import Target
 from conformance.drive.pulse import BadRestart, Pulse
 from reference_broker import ReferenceBroker
+from reference_broker.core.channels.channel import Channel
+from reference_broker.core.errors import raised
 from reference_broker.core.parts import HANDLERS
 from reference_broker.server import Server
 from tests.support.ports import Door
@@ -72,6 +75,31 @@ def test_a_refusal_is_an_answer(broker: ReferenceBroker, monkeypatch: pytest.Mon
     assert pulse.beats()
 
 
+@pytest.mark.parametrize(("code", "down"), [(ReplyCode.INTERNAL_ERROR, True), (ReplyCode.RESOURCE_ERROR, False)])
+def test_who_fails_over_what_it_did_before_is_down(
+    code: ReplyCode, down: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on MetalMQ, whose part for queues may come to its end, while it goes on to let clients in. Who has failed from
+    the start is not down, nor who refuses for another reason."""
+    ill, declare = list[bool](), HANDLERS[m.QueueDeclare]
+
+    def failing(channel: Channel, asked: m.QueueDeclare) -> None:
+        if ill:
+            raise raised(code, "a part of it is gone")
+        declare(channel, asked)
+
+    monkeypatch.setitem(HANDLERS, m.QueueDeclare, failing)
+    with ReferenceBroker() as broker:
+        before, pulse = (pulse_of(broker.url) for _ in range(2))
+        assert before.beats()
+        ill.append(True)
+        assert before.beats() is not down
+        assert ("fails over what it did before: connection.close 541" in before.down) is down
+        assert [pulse.beats() for _ in range(2)] == [True] * 2
+        before.drop()
+        pulse.drop()
+
+
 def test_a_broker_that_has_ended_accepts_no_connection(broker: ReferenceBroker) -> None:
     door = Door(broker.port)
     pulse = pulse_of(f"amqp://127.0.0.1:{door.port}")
@@ -101,6 +129,48 @@ def test_the_command_brings_it_back(broker: ReferenceBroker, tmp_path: Path) -> 
     assert pulse.down == ""
     assert pulse.beats()
     door.close()
+
+
+def test_one_process_restarts_it_for_all(broker: ReferenceBroker, tmp_path: Path) -> None:
+    """Two have seen it break down. The second finds it restarted since then; a later breakdown is another one."""
+    mark = tmp_path / "restarts"
+    first, second = (pulse_of(broker.url, restart=f"printf x >> {shlex.quote(str(mark))}") for _ in range(2))
+    assert first.beats()
+    assert second.beats()
+    first.revive()
+    second.down = "accepts no connection"
+    second.revive()
+    assert (second.down, mark.read_text()) == ("", "x")
+    assert second.beats()
+    second.revive()
+    assert mark.read_text() == "xx"
+    first.drop()
+    second.drop()
+
+
+def test_who_fails_after_the_restart_is_restarted_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Another process may have broken it down anew; or the command has restarted nothing."""
+    mark, declare = tmp_path / "restarts", HANDLERS[m.QueueDeclare]
+    well = [0]
+
+    def failing(channel: Channel, asked: m.QueueDeclare) -> None:
+        if mark.exists() and mark.read_text().count("x") < well[0]:
+            raise raised(ReplyCode.INTERNAL_ERROR, "a part of it is gone")
+        declare(channel, asked)
+
+    monkeypatch.setitem(HANDLERS, m.QueueDeclare, failing)
+    with ReferenceBroker() as broker:
+        pulse = pulse_of(broker.url, restart=f"printf x >> {shlex.quote(str(mark))}")
+        assert pulse.beats()
+        mark.touch()
+        well[0] = 2
+        assert not pulse.beats()
+        pulse.revive()
+        assert (pulse.down, mark.read_text()) == ("", "xx")
+        well[0] = 9
+        with pytest.raises(BadRestart, match=r"fails over what it did before.*also after --restart .*, 3 times"):
+            pulse.revive()
+        pulse.drop()
 
 
 def test_a_command_that_fails_says_so(broker: ReferenceBroker) -> None:

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+import codec
 from codec import Method
 from codec import methods as m
 from conformance.catalogue import profiles
-from conformance.catalogue.rules.features import CROWD, DURABLE, RESERVED
+from conformance.catalogue.rules.features import CROWD, DEFAULT, DURABLE, GETS, RESERVED
 from conformance.drive.drivers.raw import Target
 from conformance.drive.drivers.sweep import unrecorded
 from conformance.drive.stage import NotOffered, SceneOver, Stage
@@ -193,11 +194,16 @@ def test_a_broker_that_is_gone_does_not_keep_cleaning_up() -> None:
 
 
 @contextlib.contextmanager
-def poor(trait: str, refused: Mapping[str, str] | None = None, crowd: int | None = None) -> Iterator[Stage]:
+def poor(
+    trait: str,
+    refused: Mapping[str, str] | None = None,
+    crowd: int | None = None,
+    shunned: Mapping[str, str] | None = None,
+) -> Iterator[Stage]:
     """A stage before a broker with this trait."""
     with ReferenceBroker(personality=trait) as broker:
         target = Target.parse(broker.url)
-        profile = replace(profiles.load("documented"), refused=refused or {}, crowd=crowd)
+        profile = replace(profiles.load("documented"), refused=refused or {}, shunned=shunned or {}, crowd=crowd)
         made = Stage(target, profile, Recorder("run", "reference"), "scene", ("ACK-001",))
         yield made
         made.cleanup()
@@ -263,3 +269,31 @@ def test_names_of_the_broker_are_left_alone_where_they_are_refused(method: Metho
         with pytest.raises(NotOffered, match=r"amq\.\* names: channel\.close 403"):
             limited.channel().send(method)
         limited.channel().declare_exchange(limited.exchange(), "fanout")
+
+
+def test_what_gets_one_queue_a_channel_is_asked_for_no_other() -> None:
+    """Scenes that do so go without; the queues are drained on a channel for each."""
+    with poor("poor.gets-of-one-queue", shunned={GETS: "nothing comes"}) as stage:
+        first, second = stage.queue(), stage.queue()
+        channel = stage.channel()
+        channel.publish(first)
+        channel.publish(second)
+        stage.fetch(channel, first)
+        with pytest.raises(NotOffered, match="gets of several queues"):
+            channel.get(second)
+        assert stage.finish().findings == []
+        assert len([event for event in stage.events if event.method == "basic.get-ok"]) == 3
+
+
+def test_where_is_no_default_exchange_another_one_stands_in() -> None:
+    """For methods, and for octets that ask for its name; and for round trips where there is no channel.flow."""
+    lacking = {DEFAULT: "404", "channel.flow": "lost"}
+    with poor("poor.no-default-exchange", shunned=lacking) as stage:
+        channel, queue = stage.channel(), stage.queue()
+        channel.publish(queue)
+        channel.send(m.BasicPublish(channel.number, exchange=channel.by_name, routing_key=queue).encode())
+        channel.send(codec.header(channel.number, 0, message_id="m2").encode())
+        stage.barrier(channel)
+        stage.fetch(channel, queue, 2, no_ack=True)
+        assert stage.finish().findings == []
+        assert "amq." not in "".join(event.exchange or "" for event in stage.events)

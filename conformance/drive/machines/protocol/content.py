@@ -88,6 +88,7 @@ class Letter:
         """Its frames. What is too short to tell itself from others has a message-id."""
         room, message = largest(channel), world.stage.payloads.next_message()
         size = max(0, self.frames * room + self.beside)
+        exchange = exchange or channel.by_name
         method = m.BasicPublish(channel.number, exchange=exchange, routing_key=key, mandatory=mandatory)
         named = {"message_id": message} if self.named or size < TELLING else {}
         return frames(

@@ -26,7 +26,7 @@ PUBLISH = m.BasicPublish(1, routing_key=NOBODY).encode()
 
 def publish(channel: Channel) -> bytes:
     """The same on another channel."""
-    return m.BasicPublish(channel.number, routing_key=NOBODY).encode()
+    return m.BasicPublish(channel.number, exchange=channel.by_name, routing_key=NOBODY).encode()
 
 
 def connect(stage: Stage, name: str, frame_max: int) -> RawConnection | None:
@@ -48,7 +48,8 @@ def strike(stage: Stage, vectors: Sequence[Sequence[bytes] | bytes], frame_max: 
             return
         channel = stage.channel(connection=link)
         stage.barrier(channel)
-        channel.connection.send(*((vector,) if isinstance(vector, bytes) else vector))
+        frames = (vector,) if isinstance(vector, bytes) else vector
+        channel.connection.send(*(one.replace(PUBLISH, publish(channel)) for one in frames))
         stage.quiesce()
         stage.barrier(bystander)
 

@@ -36,7 +36,7 @@ def settle(stage: Stage, channel: Channel) -> None:
 
 def split(channel: Channel, queue: str, body: bytes, sizes: Iterable[int], message: str) -> list[bytes]:
     """A persistent publish to the queue, in frames of these sizes."""
-    method = m.BasicPublish(channel.number, routing_key=queue)
+    method = m.BasicPublish(channel.number, exchange=channel.by_name, routing_key=queue)
     return frames(method, channel.fit(body), sizes, {"message_id": message, "delivery_mode": 2})
 
 

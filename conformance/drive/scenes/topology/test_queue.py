@@ -213,7 +213,7 @@ def _refused(stage: Stage, channel: Channel) -> bool:
 
 @rule("QUEUE-010", queue_types=CLASSIC)
 def test_names_that_the_broker_chooses(stage: Stage) -> None:
-    """Four exclusive queues, on two connections; and another one on each, when the first is deleted."""
+    """Four exclusive queues, on two connections; and another one on each, when the first is emptied and deleted."""
     for channel in (stage.channel(), elsewhere(stage)):
         seen = len(stage.events)
         for _ in range(2):
@@ -221,6 +221,9 @@ def test_names_that_the_broker_chooses(stage: Stage) -> None:
             stage.quiesce()
         first = next((one.queue for one in stage.events[seen:] if one.method == "queue.declare-ok"), "")
         if first:
+            if stage.offers("queue.purge"):
+                channel.purge(first)
+                stage.quiesce()
             channel.delete(first)
             stage.quiesce()
             channel.declare("", durable=False, exclusive=True)

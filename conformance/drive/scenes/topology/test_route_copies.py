@@ -1,4 +1,4 @@
-"""ROUTE: copies by the headers CC and BCC, and who is told of them."""
+"""ROUTE: copies by the headers CC and BCC, and who is told of them; and publishes to queues by their names."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from codec import values
+from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import confirming
 from conformance.drive.scenes.topology.test_exch import ALTERNATE
@@ -121,3 +122,29 @@ def test_who_gets_a_blind_copy(stage: Stage) -> None:
     """All who get the message look at its headers, whichever way it comes."""
     _mailed(stage, CC=["cc"], BCC=["bcc", "to"])
     _by_other_ways(stage)
+
+
+@rule("ROUTE-020")
+def test_queues_are_reached_by_their_names(stage: Stage) -> None:
+    """Two queues, with confirms and without; beside an exchange of clients, and when that is gone again; one of them
+    when it was declared anew."""
+    queues = [stage.queue(), stage.queue()]
+    plain, channel = stage.channel(), confirming(stage)
+    _by_name(stage, queues, plain, channel)
+    other = stage.exchange(queues[0])
+    _by_name(stage, queues, plain, channel)
+    stage.backstage().delete_exchange(other)
+    stage.quiesce()
+    stage.backstage(queues[0]).delete(queues[0])
+    stage.quiesce()
+    stage.queue(name=queues[0])
+    _by_name(stage, queues, plain, channel)
+
+
+def _by_name(stage: Stage, queues: Sequence[str], *channels: Channel) -> None:
+    for channel in channels:
+        for queue in queues:
+            channel.publish(queue)
+    stage.quiesce()
+    for queue in queues:
+        stage.fetch(stage.channel(), queue, len(channels), no_ack=True)

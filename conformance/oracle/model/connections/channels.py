@@ -203,6 +203,8 @@ class ChannelLife:
     """Requests that must not be answered, because they were sent after a mistake."""
     confirm: bool = False
     published: int = 0
+    astray: bool = False
+    """Its gets may be answered from any queue."""
     unconfirmed: OrderedDict[int, Publication] = field(default_factory=OrderedDict)
     """Publishes without confirm, by number."""
     refused: set[int] = field(default_factory=set)

@@ -83,6 +83,8 @@ def close_channel(model: Model, connection: Connection, event: Event) -> Facts:
     elif sizes.refused(model, channel, event):
         endings.shake(channel)
     else:
+        if hard is not None and hard.place == event.channel and 0 < channel.sent.get(ids, 0) < hard.seq:
+            connection.error = hard.forgiven()  # the close may have come before it, and what follows that is discarded
         yield ClosedUnasked(event, channel, suspect(channel, event))
         _not_found(model, channel, event)
         endings.shake(channel)

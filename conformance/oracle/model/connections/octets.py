@@ -72,6 +72,7 @@ FLAWS = (
     PROPERTIES,
     WEIGHT,
 )
+OF_CONTENT = (MISPLACED, INTERRUPTED, DISORDERED, TOO_LONG, OF_ANOTHER_CLASS, WEIGHT)
 LEFT_OPEN = "UTF-8 in ", "at most ", "flags of the 14 properties only", "bits "
 """What our codec refuses, and others may take: odd octets in texts, deep tables, flags and bits without a meaning."""
 LEAST = {METHOD: 4, HEADER: 12}
@@ -86,6 +87,7 @@ def sent(connection: Connection, event: Event) -> None:
         code, *also = *flaw.codes, *_unopened(connection, event)
         error = ClientError(event.seq, flaw.rule, code, 0, 0, flaw.what, also=tuple(also), octets=True)
         error.optional = connection.closing > 0
+        error.place = int.from_bytes(event.raw[1:3], "big") if flaw in OF_CONTENT else 0
         error.silent = flaw.silent
         if connection.closing or (connection.handshake.begun() and not connection.handshake.entered):
             error.silent, error.code = True, ANY

@@ -126,7 +126,8 @@ def get_empty(model: Model, channel: ChannelLife, event: Event) -> Facts:
     queue, receiver = request.source, request.receiver
     yield from _answer(channel, request, event)
     yield from counts.answered(channel, request, event)
-    yield FoundEmpty(event, channel, queue, receiver, request.seq, request.claims)
+    if not channel.astray:
+        yield FoundEmpty(event, channel, queue, receiver, request.seq, request.claims)
     if receiver is not None:
         taking.end(queue, receiver, event.seq, blind=False)
     queue.stayed_away(request.seq)

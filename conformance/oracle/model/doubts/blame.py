@@ -17,6 +17,7 @@ channel, consumer, queue or message, and nothing more. The marks are the ones th
     a life that goes on  nothing is claimed any more about this channel, nor about any other life of its number
     no confirm           the publish may have had no effect
     a delivery to a consumer that should have ended    the consumer exists, takes messages, and has slots
+    a wrong get-ok       the gets of the channel may be answered from any queue
     a wrong number       nothing is claimed about the channel's confirms any more; if a confirm came twice, nothing is
                          claimed about the publishes so far
 
@@ -44,11 +45,13 @@ from conformance.oracle.model.facts import (
     Missing,
     Numbered,
     Overlooked,
+    Passed,
     StrayDelivery,
     Unanswered,
 )
 from conformance.oracle.model.records import GONE, OUT, VOID, WAITING, Copy, Delivery
 
+IN_ORDER = "GET-003"
 WINDOWS = "QOS-"
 """Rules of this family are about windows; it does not matter which message it is."""
 FRESH = "ERR-007"
@@ -171,6 +174,17 @@ def _closed(fact: ClosedUnasked, rules: Collection[str]) -> None:
             endings.overlook(other)
 
 
+def _passed(fact: Passed, rules: Collection[str]) -> None:
+    """A get was answered from another queue: so may the others of its channel be, and what came is out of its own."""
+    if IN_ORDER not in rules:
+        return
+    fact.connection.channels[fact.event.channel].astray = True
+    for channel in fact.connection.channels.values():
+        for publication in channel.recent.get(fact.event.message or "", ()):
+            for copy in publication.copies:
+                lose_sight(copy)
+
+
 _WIDENED: Mapping[type, Callable[[Any, Collection[str]], None]] = {
     Delivered: _delivered,
     FirstDelivery: _delivered,
@@ -180,6 +194,7 @@ _WIDENED: Mapping[type, Callable[[Any, Collection[str]], None]] = {
     ClosedUnasked: _closed,
     Confirmed: _confirmed,
     Numbered: _numbered,
+    Passed: _passed,
     Unanswered: _unanswered,
     StrayDelivery: _stray,
 }

@@ -18,6 +18,7 @@ from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.refusals import grants, refuses
 from conformance.oracle.monitors.table import follows, judges
+from conformance.oracle.monitors.topology.route import Ways
 from conformance.oracle.topology.preconditions import Asked
 
 MISSING, MEETS, IN_ORDER, NO_CONSUMER, AT_ONCE = "GET-001", "GET-002", "GET-003", "GET-004", "GET-005"
@@ -54,9 +55,16 @@ def missing(asked: Asked) -> bool | None:
 
 @grants(NO_CONSUMER, "queue.delete")
 def unused(asked: Asked) -> bool:
-    """Has it no consumer, and does a get have a message of it?"""
+    """Has it no consumer, and does a get have a message of it? Who takes a binding for use says nothing of gets."""
     stock, spares = asked.stock, asked.event.has("if_unused") and not asked.event.has("if_empty")
-    return spares and stock is not None and asked.queue_there() is True and stock.unused() and stock.lent()
+    return (
+        spares
+        and stock is not None
+        and asked.queue_there() is True
+        and stock.unused()
+        and stock.lent()
+        and not asked.bound()
+    )
 
 
 @judges(FoundEmpty, AT_ONCE)
@@ -115,7 +123,7 @@ def answered(fact: Passed, notes: Notes) -> None:
 
 def _in_order(event: Event, channel: ChannelLife, first: Waiting, gets: list[Waiting], notes: Notes) -> None:
     """The message is one of the queue of the first get, where that can be told by its address."""
-    queue, sent = event.routing_key or "", _published(event, channel)
+    queue, sent = event.routing_key or "", _published(event, channel, notes)
     others = [one for one in gets if one.queue != first.queue]
     if not others or not sent or not first.queue:
         return
@@ -127,12 +135,15 @@ def _in_order(event: Event, channel: ChannelLife, first: Waiting, gets: list[Wai
         notes.find(IN_ORDER, event, allowed, observed, first.seq, later.seq, sent)
 
 
-def _published(event: Event, channel: ChannelLife) -> int:
-    """When this message was published straight to the queue that its key names, and nowhere else; 0: it may have come
-    by other ways."""
+def _published(event: Event, channel: ChannelLife, notes: Notes) -> int:
+    """When this message was published straight to the queue that its key names, and nowhere else, or by an exchange
+    that leads to that queue alone; 0: it may have come by other ways."""
+    if event.exchange:
+        way = notes.memory(Ways).by_message.get(event.message or "")
+        return way.sent if way is not None and [*way.reached] == [event.routing_key] else 0
     sent = [one for other in channel.connection.channels.values() for one in other.recent.get(event.message or "", ())]
     plain = all(not one.exchange and one.routing_key == event.routing_key for one in sent)
-    return sent[-1].seq if sent and plain and not event.exchange else 0
+    return sent[-1].seq if sent and plain else 0
 
 
 @judges(ClosedUnasked, MEETS)

@@ -17,6 +17,7 @@ from conformance.oracle.monitors.deliveries.ack import nacked_as_acked, single_t
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.requeueing.order import WINDOW
 from conformance.oracle.monitors.table import judges
+from conformance.oracle.monitors.topology import route
 
 BY_GET, BY_CONSUMER = "got", "consumed"
 BOTH_WAYS = frozenset({"MODE-002", "ACK-003"})
@@ -96,7 +97,7 @@ def held_by_one(fact: Delivered, notes: Notes) -> None:
         f"{copy.id} is delivered a second time, as tag {fact.delivery.tag} on channel {fact.channel.number}",
         held.seq,
         certain=not held.channel.at_risk(),
-        unless=fate.by_rollback(copy) if rule == "MODE-001" else (),
+        unless=(*fate.by_rollback(copy), *route.of_several_ways(copy, notes)) if rule == "MODE-001" else (),
     )
 
 

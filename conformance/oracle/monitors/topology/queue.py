@@ -123,7 +123,7 @@ def trespass_on(name: str, notes: Notes) -> int:
     return notes.memory(Trespasses).asked.get(name, 0)
 
 
-@grants(LOCKED, "queue.purge", "basic.get", "basic.consume", counts=False)
+@grants(LOCKED, "queue.purge", "basic.get", "basic.consume", unless=(CHOSEN,), counts=False)
 def unlocked(asked: Asked) -> bool:
     """It belongs to this connection, whichever of its channels asks, and was never consumed from."""
     queue, event = asked.queue(), asked.event

@@ -54,6 +54,8 @@ RULES = {
 }
 ELSEWHERE = "ROUTE-015"
 """A queue gets nothing from an exchange to which it was never bound."""
+OTHER_QUEUE = "GET-003"
+"""Whoever breaks this answers gets out of other queues than these name."""
 COMPARED = ways.MATCHED | {ways.DIRECT}
 """Where a key or a header is compared, be it to the letter."""
 ALL_RULES = (*RULES.values(), ELSEWHERE)
@@ -197,6 +199,14 @@ def of_empty_words(copy: Copy, notes: Notes) -> tuple[str, ...]:
     return (RULES[ways.EMPTY],) if way is not None and way.delicate and not copy.seen else ()
 
 
+def of_several_ways(copy: Copy, notes: Notes) -> tuple[str, ...]:
+    """The rules that explain it as well when it comes while it is out: several ways lead it there, or one in a circle,
+    and there may be a copy for each."""
+    way = notes.memory(Ways).by_message.get(copy.id)
+    labels = way.reached.get(copy.queue.name, ()) if way is not None else ()
+    return tuple(RULES[label] for label in (ways.TWICE, ways.CYCLE) if label in labels)
+
+
 def hangs_on_match(publication: Publication, notes: Notes) -> bool:
     """Is a return, or that none comes, a question of what a binding matches, before it is one of returns? Which of the
     two it is shows in the queues. In a transaction the bindings may have changed until it was committed."""
@@ -267,6 +277,7 @@ def _astray(fact: Delivered, way: Way, notes: Notes) -> None:
         f"{copy.id} in {', '.join(way.reached) or 'no queue'}",
         f"{fact.event.method} of it from {queue.name}",
         way.sent,
+        unless=(OTHER_QUEUE,) if fact.event.method == "basic.get-ok" and not why else (),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.support.octets.frames import OCTETS
-from tests.support.tables import test_broken, test_lawful, test_sound
+from tests.support.tables import Play, test_broken, test_lawful, test_sound
 
 __all__ = ["test_broken", "test_lawful", "test_sound"]
 
@@ -190,3 +190,8 @@ def test_a_method_on_a_channel_that_is_not_open_may_be_noticed_late(play) -> Non
     text = "@queue q \n @open 1 \n d:1 > open \n d:1 < open-ok \n" + failed.format("") + failed.format("d:")
     text += "d:0 < kicked 504 50 10 none \n 3 > open \n 3 < open-ok \n 0 < kicked 504 50 10 none"
     assert play(text).broken == []
+
+
+def test_what_answers_a_method_out_of_its_turn_is_judged_once(play: Play) -> None:
+    """As on MetalMQ, where a client that has not logged in opens channels: no ERR-013 beside it."""
+    assert play(EARLY + "1 < open-ok").broken == ["CONN-017"]

@@ -47,7 +47,13 @@ BROKEN = [
     ("FRAME-005", f"{TWO_HEADERS} 0 < kicked 501 0 0 wrong"),
     ("FRAME-005", f"{sent('FRAME-005')} 0 < kicked 504 60 40 CHANNEL_ERROR"),
 ]
+GONE = "1 < closed 404 60 40 no exchange \n - deadline replies"
+AFTER = sent("FRAME-004").replace("- octets", "1 > publish q m1 exchange=x \n - octets")
 LAWFUL = [
+    (
+        "the channel may have been closed before it came",
+        AFTER + GONE,
+    ),
     *(
         (
             "a channel that is not open may be looked for first",

@@ -149,7 +149,7 @@ LAWFUL = {
     "a dead letter has no expiration": rejected(LETTER, LETTER.replace("{", '{"expiration":"9999999",', 1)),
     "what has no rule of its own may be the cause": f"{BEGUN} 1 > publish q m1 {LATE} \n 1 > publish q m2 \n"
     "1 < closed 406 60 40 no",
-    "an exchange that is not there": refused(LATE, "1 < closed 404 60 40 no exchange"),
+    "an exchange that is not there": refused(f"exchange=x {LATE}", "1 < closed 404 60 40 no exchange"),
     "a name, where the login does not tell who publishes": refused(OTHER),
 }
 TRAPS = {"a name, where the login does not tell who publishes": taken(OTHER)}

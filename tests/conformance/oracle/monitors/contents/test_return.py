@@ -44,7 +44,7 @@ BROKEN = [
 LAWFUL = {
     "the exchange may be missing": "@confirming 1 \n 1 > publish any m1 exchange=x \n 1 < closed 404 60 40 no exchange",
     "another publish may be meant, of which no rule says what becomes of it": "@queue q \n @confirming 1 \n"
-    "1 > publish q m1 \n 1 > publish nowhere m2 \n 1 < closed 404 60 40 no",
+    "1 > publish q m1 \n 1 > publish nowhere m2 exchange=x \n 1 < closed 404 60 40 no",
     "it is no question of routes": "@open 1 \n 1 > publish nowhere m1 mandatory \n 1 < closed 406 60 40 expiration",
     "a queue is bound meanwhile": "@queue q \n" + ONE + "90 > bind q x \n 1 > publish any m2 exchange=x mandatory \n"
     "90 < bind-ok \n" + BACK + "@close 1",

@@ -99,7 +99,7 @@ BROKEN = [
 LAWFUL = {
     "an address that another client may have": MADE_UP + f"7 < declare-ok {REPLIES}.x 0 consumers=1 \n",
     "an address that is forgotten late": LEFT + LOOK + THERE + "- wait 1 \n" + AND_AGAIN,
-    "a request that is refused over something else": REFUSES + "1 < closed 404 60 40 no",
+    "a request that is refused over something else": REFUSES + "1 < closed 403 60 40 no",
     "a request behind a publish that may be refused": LISTENS
     + f"@queue q \n 1 > publish q m0 expiration=x \n 1 > publish q m1 {ASKS} \n 1 < closed 406 60 40 no",
     "a request behind the end of its requester": LISTENS

@@ -35,6 +35,7 @@ COUNT = "@open 2 \n 2 > declare q passive \n 2 < declare-ok q 0 "
 WAITING = "@open 1 \n 1 > declare q auto_delete \n 1 < declare-ok q \n" + FIND
 LAST = STOCKED + "@open 1 \n 1 > declare q durable passive \n 1 < declare-ok q \n 1 > get \n 1 < get-empty \n"
 QUIET = STOCKED + "@open 1 \n 1 > purge q no_wait \n"
+UNTOLD = "@open 1 \n 1 > declare exclusive \n 1 < declare-ok a \n"
 SOUND = {
     "QUEUE-001": GONE + FIND + NOT_FOUND,
     "QUEUE-002": Q + FIND + "1 < declare-ok q",
@@ -93,6 +94,9 @@ BROKEN = [
     ("QUEUE-008", LONG_KICKED + LOCKED),
     ("QUEUE-009", "@open 1 \n 1 > declare amq.mine \n 1 < declare-ok amq.mine"),
     ("QUEUE-010", "@open 1 \n 1 > declare \n 1 < declare-ok"),
+    ("QUEUE-010", UNTOLD + "1 > delete a \n 1 < closed 404 50 40 Not found"),
+    ("QUEUE-010", UNTOLD + "1 > purge a \n 1 < closed 404 50 30 Not found"),
+    ("QUEUE-010", UNTOLD + "1 > purge a \n 1 < closed 404 50 10 Not found"),
     ("QUEUE-010", "@open 1 \n 1 > declare \n 1 < declare-ok a \n 1 > declare \n 1 < declare-ok a"),
     ("QUEUE-010", "@open 1 \n 1 > declare \n 1 < declare-ok a/b"),
     ("QUEUE-011", "@open 1 \n 1 > declare Q \n 1 < declare-ok q"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.tables import test_broken, test_lawful, test_sound
+from tests.support.tables import Play, test_broken, test_lawful, test_sound
 
 __all__ = ["test_broken", "test_lawful", "test_sound"]
 
@@ -194,3 +194,10 @@ def test_who_passes_over_empty_words_sends_a_message_elsewhere(play, kind: str, 
     history = ALTERNATE.replace("direct", kind) + sent("a.") + comes("r") + sent("a.", "m2", 2)
     book = play(history + "@drain r \n - deadline drain r")
     assert {one.unless for one in book.judge.judgement.findings if one.rule == "RQ-011"} == {explained}
+
+
+def test_a_copy_for_each_binding_may_be_out_beside_another(play: Play) -> None:
+    """As on MetalMQ: ROUTE-009, and not MODE-001 beside it."""
+    twice = TWICE + sent("a.b") + "2 > get q \n 2 < get-ok 1 m1 q \n 2 > get q \n 2 < get-ok 2 m1 q \n"
+    found = [(one.rule, "ROUTE-009" in one.unless) for one in play(twice).judge.judgement.findings]
+    assert found == [("ROUTE-009", False), ("MODE-001", True)]
