@@ -66,14 +66,16 @@ def rolled_back_free(parts: Parts) -> None:
     below, channels = parts.transaction, parts.channel
 
     def rollback(self: Transaction, channel: Channel) -> None:
-        again = [one for deliveries, _ in self.settled for one in deliveries if one.consumer is not None]
+        again, free = self.take_settled(), memory(channel, "free", list)
+        self.settled.append((again, fates.acked))
         below.rollback(self, channel)
-        for one in again:
-            if one not in memory(channel, "free", list):
-                memory(channel, "free", list).append(one)
-                one.consumer.release()
-        for one in again:
-            one.consumer.wake()
+        of_consumers = [(one, one.consumer) for one in again if one.consumer is not None]
+        for one, consumer in of_consumers:
+            if one not in free:
+                free.append(one)
+                consumer.release()
+        for _, consumer in of_consumers:
+            consumer.wake()
 
     def finish(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
         for one in deliveries:

@@ -46,6 +46,14 @@ def got_in_one_frame(self: Outbox, item: Outbound) -> Sequence[bytes]:
     return Outbox.pieces(self, item)
 
 
+def exhausted(delivery: Delivery) -> bool:
+    """Is its next return one too many?"""
+    entry, quorum = delivery.entry, delivery.queue.quorum
+    if quorum is None or quorum.limit is None or not isinstance(entry, Counted):
+        return False
+    return entry.failures >= quorum.limit
+
+
 @changes(
     "heard.got-too-often",
     "it is an internal error if what a get has brought comes back to a quorum queue once too often",
@@ -57,11 +65,8 @@ def got_too_often(parts: Parts) -> None:
     below = parts.channel
 
     def carry_out(self: Channel, deliveries: list[Delivery], fate: Fate) -> None:
-        for one in deliveries if fate is fates.failed else []:
-            entry, quorum = one.entry, one.queue.quorum
-            if one.consumer is None and isinstance(entry, Counted) and quorum is not None and quorum.limit is not None:
-                if entry.failures >= quorum.limit:
-                    raise fails()
+        if fate is fates.failed and any(one.consumer is None and exhausted(one) for one in deliveries):
+            raise fails()
         below.carry_out(self, deliveries, fate)
 
     parts.override("channel", carry_out=carry_out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from codec.values import FieldTable
+from reference_broker.core.channels.prefetch import Consumer
 from reference_broker.core.parts import Parts
 from reference_broker.core.queues.deadletter import DeadLetters, goes_in_circles
 from reference_broker.core.queues.message import Message
@@ -95,7 +96,7 @@ def purged_buried(parts: Parts) -> None:
 def deleted_buried(parts: Parts) -> None:
     below = parts.vhost
 
-    def delete_queue(self: VirtualHost, queue: Queue):  # type: ignore[no-untyped-def]
+    def delete_queue(self: VirtualHost, queue: Queue) -> tuple[int, list[Consumer]]:
         gone = queue.ready.entries()
         answer = below.delete_queue(self, queue)
         for entry in gone:

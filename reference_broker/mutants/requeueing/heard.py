@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from codec import methods as m
 from reference_broker.core.channels import channel as fates
 from reference_broker.core.channels.channel import Channel, Fate
 from reference_broker.core.channels.unacked import Delivery
 from reference_broker.core.connections.connection import Connection
-from reference_broker.core.parts import Parts
+from reference_broker.core.parts import Handler, Parts
 from reference_broker.core.queues.message import Entry
 from reference_broker.core.queues.queue import Queue
 from reference_broker.mutants.kinds import changes, memory
@@ -78,14 +80,13 @@ def given_back_and_cancelled(parts: Parts) -> None:
 )
 def uncommitted_recovered(parts: Parts) -> None:
     for kind in (m.BasicRecover, m.BasicRecoverAsync):
-        honest = parts.handlers[kind]
+        parts.handlers[kind] = partial(restored, parts.handlers[kind])
 
-        def recover(channel: Channel, method: m.BasicRecover, honest=honest) -> None:  # type: ignore[no-untyped-def]
-            if channel.transaction is not None:
-                channel.unacked.restore(channel.transaction.take_settled())
-            honest(channel, method)
 
-        parts.handlers[kind] = recover
+def restored(below: Handler, channel: Channel, method: m.BasicRecover | m.BasicRecoverAsync) -> None:
+    if channel.transaction is not None:
+        channel.unacked.restore(channel.transaction.take_settled())
+    below(channel, method)
 
 
 @changes(

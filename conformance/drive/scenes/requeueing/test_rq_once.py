@@ -63,8 +63,8 @@ VERY_MANY = 1100
 @rule("RQ-011")
 def test_nothing_is_lost_and_nothing_doubled(stage: Stage) -> None:
     """Three channels hold messages. Two settle some in every way, then one of them fails; the others close. Then
-    a queue has a limit that is not reached. And some messages are in two queues, and are settled in one. Some tell of deaths,
-    as dead letters do. And very many are in one."""
+    a queue has a limit that is not reached. And some messages are in two queues, and are settled in one. Some tell of
+    deaths, as dead letters do. And very many are in one."""
     queue = stocked(stage, 16)
     failing, closing, idle = stage.channel(), stage.channel(), stage.channel()
     for channel, count in ((failing, 6), (closing, 6), (idle, 2)):

@@ -1,7 +1,7 @@
 """Messages that a purge or the deletion of their queue has removed, and that could die there of nothing.
 
-Only what had certainly come into its queue, and was seen by nobody; and neither it nor its queue has a time to live, nor
-the queue a limit.
+Only what had certainly come into its queue, and was seen by nobody; and neither it nor its queue has a time to live,
+nor the queue a limit.
 """
 
 from __future__ import annotations
