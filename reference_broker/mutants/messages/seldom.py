@@ -1,5 +1,5 @@
-"""Replies, priorities, dead letters and consumers that take turns, right as long as nobody does what is seldom done: many
-messages of one priority, a purge before, a tag that is used again, integers of another width."""
+"""Replies, priorities, dead letters and consumers that take turns, right as long as nobody does what is seldom done:
+many messages of one priority, a purge before, a tag that is used again, integers of another width."""
 
 from __future__ import annotations
 
