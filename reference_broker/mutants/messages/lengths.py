@@ -12,6 +12,8 @@ from reference_broker.core.queues.ready import Ready
 from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, memory, replaces
 
+LAVINMQ = "https://github.com/cloudamqp/lavinmq/{}"
+
 
 def over(queue: Queue, count: int, octets: int) -> bool:
     """Would so much be more than the queue may hold?"""
@@ -313,3 +315,59 @@ def letters_beyond(parts: Parts) -> None:
 
     parts.override("vhost", dead=dead)
     parts.override("queue", refuses=refuses, trim=trim)
+
+
+@changes(
+    "lengths.nought-keeps-one",
+    "an x-max-length of nought keeps one message",
+    "LEN-001",
+    "QUEUE-027",
+    field=LAVINMQ.format("commit/d5d2275e4"),
+)
+def nought_keeps_one(parts: Parts) -> None:
+    below = parts.queue
+
+    def over_limit(self: Queue, more: int = 0, octets: int = 0) -> bool:
+        return below.over_limit(self, more, octets) and not (self.settings.max_length == 0 and len(self.ready) <= 1)
+
+    parts.override("queue", over_limit=over_limit)
+
+
+@changes(
+    "lengths.policy-drops-one-more",
+    "a policy that makes a queue shorter leaves it one message less than it may have",
+    "LEN-003",
+    "POLICY-008",
+    field=LAVINMQ.format("commit/10fed30c9"),
+)
+def policy_drops_one_more(parts: Parts) -> None:
+    below = parts.vhost
+
+    def heed_policies(self: VirtualHost) -> None:
+        before = {queue: len(queue.ready) for queue in self.queues.values()}
+        below.heed_policies(self)
+        for queue, count in before.items():
+            if len(queue.ready) < count and len(queue.ready) == queue.settings.max_length:
+                queue.die(queue.ready.pop(), "maxlen")
+
+    parts.override("vhost", heed_policies=heed_policies)
+
+
+@changes(
+    "lengths.full-and-restarted",
+    "a full queue that refuses has lost its newest message after a restart",
+    "DUR-013",
+    field="https://issues.apache.org/jira/browse/QPID-7815",
+)
+def full_and_restarted(parts: Parts) -> None:
+    below = parts.queue
+
+    def restart(self: Queue) -> None:
+        below.restart(self)
+        if self.limited and self.settings.reject_publish and self.over_limit(1):
+            kept = self.ready.entries()[:-1]
+            self.ready = self.nothing()
+            for entry in kept:
+                self.ready.push(entry)
+
+    parts.override("queue", restart=restart)

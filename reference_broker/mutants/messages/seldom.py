@@ -1,5 +1,5 @@
-"""Replies, priorities and consumers that take turns, right as long as nobody does what is seldom done: many messages of
-one priority, a purge before, a tag that is used again, integers of another width."""
+"""Replies, priorities, dead letters and consumers that take turns, right as long as nobody does what is seldom done:
+many messages of one priority, a purge before, a tag that is used again, integers of another width."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from reference_broker.core.channels.replies import REPLY_TO, ReplyTo
 from reference_broker.core.connections.connection import Connection
 from reference_broker.core.parts import Parts
 from reference_broker.core.queues.arguments import INTEGERS, QueueArguments
+from reference_broker.core.queues.deadletter import DeadLetters, goes_in_circles
 from reference_broker.core.queues.message import Entry, Message
 from reference_broker.core.queues.queue import Queue
 from reference_broker.core.queues.ready import Ready
@@ -24,6 +25,8 @@ from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, memory
 from reference_broker.mutants.topology.binding import Handle, handling
 
+LAVINMQ = "https://github.com/cloudamqp/lavinmq/{}"
+RABBITMQ = "https://github.com/rabbitmq/rabbitmq-server/{}"
 RANK = "x-priority"
 MANY = 32
 
@@ -270,3 +273,110 @@ def policy_set_again(parts: Parts) -> None:
         return {} if known else below.definition_of(self, thing)
 
     parts.override("vhost", clear_policy=clear_policy, definition_of=definition_of)
+
+
+@changes(
+    "seldom.died-before",
+    "a publish that tells of a death in a queue, and not of a rejection, is dropped there",
+    "RQ-011",
+    field=LAVINMQ.format("commit/97d08f06b"),
+)
+def died_before(parts: Parts) -> None:
+    below = parts.queue
+
+    def publish(self: Queue, message: Message) -> bool:
+        return True if goes_in_circles(message, self.name) else below.publish(self, message)
+
+    parts.override("queue", publish=publish)
+
+
+@changes(
+    "seldom.purged-buried",
+    "what is purged becomes dead letters",
+    "DLX-013",
+    "RQ-011",
+    field=RABBITMQ.format("commit/03b335f12f"),
+)
+def purged_buried(parts: Parts) -> None:
+    below = parts.queue
+
+    def purge(self: Queue) -> int:
+        gone = self.ready.entries()
+        count = below.purge(self)
+        for entry in gone:
+            self.vhost.dead(self, entry.message, "expired")
+        return count
+
+    parts.override("queue", purge=purge)
+
+
+@changes(
+    "seldom.deleted-buried",
+    "what is in a queue that is deleted becomes dead letters",
+    "DLX-013",
+    "RQ-011",
+    field=RABBITMQ.format("commit/477c6f6655"),
+)
+def deleted_buried(parts: Parts) -> None:
+    below = parts.vhost
+
+    def delete_queue(self: VirtualHost, queue: Queue) -> tuple[int, list[Consumer]]:
+        gone = queue.ready.entries()
+        answer = below.delete_queue(self, queue)
+        for entry in gone:
+            self.dead(queue, entry.message, "expired")
+        return answer
+
+    parts.override("vhost", delete_queue=delete_queue)
+
+
+@changes(
+    "seldom.copies-untold",
+    "x-death does not tell the keys in CC",
+    "DLX-007",
+    field=RABBITMQ.format("pull/8670"),
+)
+def copies_untold(parts: Parts) -> None:
+    below = parts.dead_letters
+
+    def record(self: DeadLetters, message: Message, queue: str, reason: str, now: float, count: int) -> FieldTable:
+        told = below.record(self, message, queue, reason, now, count)
+        return [(name, kind, value[:1] if name == "routing-keys" else value) for name, kind, value in told]
+
+    parts.override("dead_letters", record=record)
+
+
+@changes(
+    "seldom.exchange-came-too-late",
+    "where the exchange for dead letters was not there once, none are made any more",
+    "DLX-014",
+    field=RABBITMQ.format("commit/264461b43e"),
+)
+def exchange_came_too_late(parts: Parts) -> None:
+    below = parts.vhost
+
+    def dead(self: VirtualHost, queue: Queue, message: Message, reason: str) -> None:
+        target = queue.settings.dead_letter_exchange
+        if target and target not in self.exchanges:
+            memory(queue, "failed", list).append(target)
+        if not memory(queue, "failed", list):
+            below.dead(self, queue, message, reason)
+
+    parts.override("vhost", dead=dead)
+
+
+@changes(
+    "seldom.death-that-is-no-list",
+    "a message that was published with an x-death that is no list is lost when it dies",
+    "DLX-001",
+    "MODE-005",
+    field=RABBITMQ.format("commit/8cdaef0b44"),
+)
+def death_that_is_no_list(parts: Parts) -> None:
+    below = parts.vhost
+
+    def dead(self: VirtualHost, queue: Queue, message: Message, reason: str) -> None:
+        if not any(name == "x-death" and kind != "A" for name, kind, _ in message.headers):
+            below.dead(self, queue, message, reason)
+
+    parts.override("vhost", dead=dead)

@@ -14,9 +14,10 @@ from reference_broker.core.parts import Parts
 from reference_broker.core.queues import arguments
 from reference_broker.core.queues.message import Message
 from reference_broker.core.queues.queue import Queue
-from reference_broker.core.routing import Exchange, Topic
+from reference_broker.core.routing import Binding, Exchange, Headers, Topic
 from reference_broker.core.vhost import VirtualHost
 from reference_broker.mutants.kinds import changes, fails, handles, memory, replaces
+from reference_broker.mutants.topology.exchanges import matches, rightly
 
 NOTES = "https://github.com/rabbitmq/rabbitmq-server/blob/main/release-notes/README-{}.txt"
 RELEASES = "https://github.com/rabbitmq/rabbitmq-server/releases/tag/{}"
@@ -162,3 +163,53 @@ def the_lost_still_consume(parts: Parts) -> None:
 
     parts.override("connection", end_channels=end_channels)
     parts.handlers[m.QueueDeclare] = declare
+
+
+@changes(
+    "complaints.led-to-and-stays",
+    "an auto-delete exchange to which another one leads stays when its last queue is deleted",
+    "EXCH-010",
+    field="https://github.com/rabbitmq/rabbitmq-server/issues/1705",
+)
+def led_to_and_stays(parts: Parts) -> None:
+    below = parts.vhost
+
+    def drop_binding(self: VirtualHost, binding: Binding) -> None:
+        source, destination = binding.source, binding.destination
+        led_to = any(one.source is not source for one in self.bound_to.get(source, ()))
+        kept = source.auto_delete and led_to and isinstance(destination, Queue) and destination.deleted
+        source.auto_delete = source.auto_delete and not kept
+        below.drop_binding(self, binding)
+        source.auto_delete = source.auto_delete or kept
+
+    parts.override("vhost", drop_binding=drop_binding)
+
+
+@matches(
+    "headers",
+    "complaints.everything-without-a-form",
+    "a binding without x-match matches everything",
+    "ROUTE-006",
+    field="https://github.com/NeowayLabs/wabbit/commit/c4bffc9",
+)
+def everything_without_a_form(exchange: Exchange, binding: Binding, arguments: FieldTable, message: Message) -> bool:
+    return not any(name == "x-match" for name, _, _ in arguments) or rightly(exchange, binding, arguments, message)
+
+
+@changes(
+    "complaints.form-wanted",
+    "a binding to a headers exchange is refused without x-match",
+    "ROUTE-006",
+    "BIND-008",
+    field="https://github.com/rabbitmq/rabbitmq-server/commit/e495b62dff",
+)
+def form_wanted(parts: Parts) -> None:
+    below = parts.handlers[m.QueueBind]
+
+    def bind(channel: Channel, method: m.QueueBind) -> None:
+        exchange = channel.vhost.exchanges.get(method.exchange)
+        if isinstance(exchange, Headers) and not any(name == "x-match" for name, _, _ in method.arguments):
+            raise precondition("no x-match")
+        below(channel, method)
+
+    parts.handlers[m.QueueBind] = bind

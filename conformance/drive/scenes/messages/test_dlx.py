@@ -380,10 +380,15 @@ def test_back_after_a_rejection(stage: Stage) -> None:
 @rule("DLX-013")
 def test_acknowledged(stage: Stage) -> None:
     """By an ack, and by a get that needs none; and where it is taken as a dead letter, after its time was over while a
-    client held it, and it was given back."""
+    client held it, and it was given back. Others are purged, or go with their queue."""
     if expires(stage):
         _late(stage)
     grave = stage.queue()
+    for remove in ("purge", "delete"):
+        removed = stage.queue(to(grave))
+        sent(stage, removed, 2)
+        getattr(stage.backstage(removed), remove)(removed)
+        stage.quiesce()
     queue, holder = stage.queue(to(grave)), stage.channel()
     sent(stage, queue, 2)
     for tag in stage.fetch(holder, queue):

@@ -106,10 +106,11 @@ def _internal(stage: Stage) -> None:
 
 
 def _comes_later(stage: Stage) -> None:
-    """It is declared when the queue is there already, and a message waits in it."""
+    """It is declared when the queue is there already, one message has died in it, and another one waits."""
     grave, exchange, channel = stage.queue(), stage.recorder.private_name(), stage.channel()
     queue = stage.queue({EXCHANGE: exchange})
-    sent(stage, queue)
+    sent(stage, queue, 2)
+    reject(stage, channel, queue)
     stage.belongings.exchanges[exchange] = None
     channel.declare_exchange(exchange, "fanout")
     channel.bind(grave, exchange)

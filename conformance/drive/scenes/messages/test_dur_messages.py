@@ -13,6 +13,7 @@ from conformance.drive.waiting import Hurry
 
 COUNT, TRANSIENT, TAKEN = 9, 3, 2
 """So many messages come to a queue; of them so many may be transient, and so many are settled."""
+FULL: dict[str, Any] = {"x-max-length": 3, "x-overflow": "reject-publish"}
 PRIORITIES = (1, 3, 0, 9, 3, 0)
 
 
@@ -23,8 +24,8 @@ PRIORITIES = (1, 3, 0, 9, 3, 0)
 def test_what_is_in_durable_queues(stage: Stage) -> None:
     """Persistent and transient messages, large and small. Some are taken and settled, some are taken and held, one
     transaction is committed and one is not. Others have priorities, or are to expire while the broker is away; they are
-    dead letters, came to several queues, were given back, or are settled in other ways. Then all are taken, and one
-    more message is returned."""
+    dead letters, came to several queues, were given back, fill a queue that refuses more, or are settled in other ways.
+    Then all are taken, and one more message is returned."""
     if stage.around.restart is None:
         return
     things = Things(stage, stage.channel(connection=stage.living()))
@@ -52,6 +53,7 @@ def test_what_is_in_durable_queues(stage: Stage) -> None:
     kept.update(_in_several(things, publisher))
     kept.update(_settled(things, publisher))
     kept.update(_given_back(things, publisher))
+    kept.update(_full(things, publisher))
     mortal = _mortal(things, publisher)
     stage.around.revive(stage)
     reader = stage.channel(connection=stage.living())
@@ -94,6 +96,17 @@ def _given_back(things: Things, publisher: Channel) -> dict[str, int]:
         taker.reject(tag)
     stage.barrier(taker)
     return {queue: COUNT}
+
+
+def _full(things: Things, publisher: Channel) -> dict[str, int]:
+    """A queue that has all that it may have, and refuses more."""
+    if not offered(things.stage, *FULL):
+        return {}
+    queue = things.queue("full", arguments=dict(FULL))
+    things.stage.quiesce()
+    publisher.publish(queue, FULL["x-max-length"], persistent=True)
+    things.stage.confirmed(publisher)
+    return {queue: FULL["x-max-length"]}
 
 
 def _settled(things: Things, publisher: Channel) -> dict[str, int]:

@@ -66,8 +66,8 @@ def test_a_second_select_changes_nothing(stage: Stage) -> None:
 
 @rule("CNF-004")
 def test_every_publish_is_resolved_once(stage: Stage) -> None:
-    """Bursts that mix queues, persistence, bodies, and messages that go nowhere. Then more than an octet can count,
-    at once; and many one by one."""
+    """Bursts that mix queues, persistence, bodies, and messages that go nowhere; and some come back. Then more than an
+    octet can count, at once; and many one by one."""
     queue, other, nowhere = stage.queue(), stage.queue(), stage.exchange()
     channel = confirming(stage)
     for _ in range(3):
@@ -80,6 +80,7 @@ def test_every_publish_is_resolved_once(stage: Stage) -> None:
         stage.quiesce()
     channel.publish(queue)
     stage.quiesce()
+    _come_back(stage, channel, queue)
     channel = confirming(stage)
     for count in (WIDE, 3):
         channel.publish(queue, count)
@@ -88,6 +89,18 @@ def test_every_publish_is_resolved_once(stage: Stage) -> None:
     for _ in range(ONE_BY_ONE):
         channel.publish(queue)
         stage.confirmed(channel)
+
+
+def _come_back(stage: Stage, channel: Channel, queue: str) -> None:
+    """What was confirmed is given back, one by one and together, and by the end of a channel."""
+    taker = stage.channel()
+    for tags in (stage.fetch(taker, queue, 2), stage.fetch(taker, queue, 3)):
+        taker.nack(tags[-1], multiple=True)
+        stage.barrier(taker)
+    stage.fetch(taker, queue, 2)
+    taker.close()
+    stage.quiesce()
+    stage.barrier(channel)
 
 
 @rule("CNF-006")

@@ -268,11 +268,12 @@ def test_a_refusal_whatever_its_requeue_bit(stage: Stage) -> None:
 def test_what_is_routed_is_not_returned(stage: Stage, full: bool) -> None:
     """Mandatory, to a queue without consumers, by the default exchange, by another that has two queues, and by those
     that lead to that one; one has no time to live at all; all of it in a transaction as well. Or to a queue that is
-    full, and refuses it; then it has room again."""
+    full, and refuses it, alone or beside one that takes it; then it has room again."""
     channel = confirming(stage)
     if full:
         queue, reader = filled(stage, channel), stage.channel()
         channel.publish(queue, 2, mandatory=True)
+        channel.publish("", 2, exchange=stage.exchange(queue, stage.queue()), mandatory=True)
         stage.quiesce()
         stage.fetch(reader, queue, no_ack=True)
         channel.publish(queue, mandatory=True)

@@ -42,8 +42,8 @@ def test_a_wrong_acknowledgement_fails_at_once(stage: Stage) -> None:
 def test_a_rollback_makes_deliveries_outstanding_again(stage: Stage) -> None:
     """Acknowledged, returned and multiply settled, rolled back, and nothing comes to others; then settled again in the
     same ways, or each by itself, and committed. Then they had been got before the channel was transactional. And one is
-    acknowledged and the rest recovered before the rollback; the channel ends, and all come back. And several are given
-    up together, rolled back twice, and committed then."""
+    acknowledged and the rest recovered before the rollback, and the rest alone is there; the channel ends, and all come
+    back. And several are given up together, rolled back twice, and committed then."""
     for alike in (True, False):
         queue = stocked(stage, 6)
         channel, other = stage.channel(), stage.channel()
@@ -74,7 +74,9 @@ def test_a_rollback_makes_deliveries_outstanding_again(stage: Stage) -> None:
         stage.barrier(channel)
         channel.tx_rollback()
         stage.quiesce()
-        stage.fetch(channel, queue, 1)
+        stage.fetch(channel, queue, 2)
+        channel.get(queue)
+        stage.quiesce()
         channel.close()
         stage.quiesce()
     if stage.offers("basic.nack"):

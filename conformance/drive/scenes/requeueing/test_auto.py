@@ -317,7 +317,7 @@ def test_close_ok_follows_the_return(stage: Stage) -> None:
 @rule("AUTO-012", last=True)
 def test_who_waits_is_served(stage: Stage) -> None:
     """A consumer waits while another holds all messages, and closes, fails, and is lost. Both may have one tag, and
-    their connections others that have it as well."""
+    their connections others that have it as well. Of another queue all was got."""
     waiting = stage.channel(connection=stage.connect("waiting"))
     for end in ("close", "fail", "abort"):
         queue = stocked(stage, 2)
@@ -325,6 +325,9 @@ def test_who_waits_is_served(stage: Stage) -> None:
         holder.consume(queue, tag=end)
         stage.quiesce()
         waiting.consume(queue, tag=end)
+        got = stocked(stage, 2)
+        stage.fetch(holder, got, 2)
+        waiting.consume(got, tag=f"{end} got")
         stage.quiesce()
         beside = stage.queue()
         stage.channel(connection=waiting.connection).consume(beside, tag=end)

@@ -344,7 +344,7 @@ def _recover(stage: Stage, method: type[m.BasicRecover | m.BasicRecoverAsync], s
 def test_a_returned_message_is_available_at_once(stage: Stage) -> None:
     """Two connections consume, one message at a time. Whoever has the only message returns it, in each of the ways. And
     who has got one returns it, while another consumes; in a transaction, too. Or asks for it once more in one write
-    with the return."""
+    with the return, or leaves."""
     queue = stocked(stage, 1)
     channels = [stage.channel(), stage.channel(connection=stage.connect("other"))]
     for channel in channels:
@@ -369,6 +369,23 @@ def test_a_returned_message_is_available_at_once(stage: Stage) -> None:
                 getattr(getter, how)(1)
                 getter.get(queue)
             stage.quiesce()
+            _returned_in_leaving(stage, how)
+
+
+def _returned_in_leaving(stage: Stage, how: str) -> None:
+    """A consumer with room for one gives it back, and is cancelled in the same write."""
+    if not stage.cancels:
+        return
+    queue, channel, other = stocked(stage, 1), stage.channel(), stage.channel()
+    channel.qos(1)
+    tag = channel.consume(queue)
+    stage.quiesce()
+    with stage.batch():
+        for one in outstanding(channel):
+            getattr(channel, how)(one)
+        channel.cancel(tag)
+    stage.barrier(channel)
+    stage.fetch(other, queue, 1)
 
 
 def _got_and_returned(stage: Stage, how: str) -> None:

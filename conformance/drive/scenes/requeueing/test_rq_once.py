@@ -63,8 +63,8 @@ VERY_MANY = 1100
 @rule("RQ-011")
 def test_nothing_is_lost_and_nothing_doubled(stage: Stage) -> None:
     """Three channels hold messages. Two settle some in every way, then one of them fails; the others close. Then
-    a queue has a limit that is not reached. And some messages are in two queues, and are settled in one. And very many
-    are in one."""
+    a queue has a limit that is not reached. And some messages are in two queues, and are settled in one. Some tell of
+    deaths, as dead letters do. And very many are in one."""
     queue = stocked(stage, 16)
     failing, closing, idle = stage.channel(), stage.channel(), stage.channel()
     for channel, count in ((failing, 6), (closing, 6), (idle, 2)):
@@ -84,6 +84,7 @@ def test_nothing_is_lost_and_nothing_doubled(stage: Stage) -> None:
     if stage.offers("x-max-length"):
         _drop_nothing(stage)
     _in_two(stage)
+    _of_old(stage)
     stocked(stage, VERY_MANY)
 
 
@@ -95,6 +96,16 @@ def _drop_nothing(stage: Stage) -> None:
     stage.fetch(channel, queue, 6)
     channel.nack(0, multiple=True)
     stage.quiesce()
+
+
+def _of_old(stage: Stage) -> None:
+    """Its publisher tells of a death that it has died in this very queue, or of what is none."""
+    queue, publisher = stage.queue(), confirming(stage)
+    death = [("queue", "S", queue.encode()), ("reason", "S", b"expired"), ("count", "l", 1)]
+    for told in (("x-death", "A", [("F", death)]), ("x-death", "S", b"of old")):
+        publisher.publish(queue, properties={"headers": [told]})
+        stage.confirmed(publisher)
+    stage.fetch(stage.channel(), queue, 2)
 
 
 def _in_two(stage: Stage) -> None:

@@ -238,17 +238,21 @@ def _with_more(stage: Stage) -> Iterator[str]:
 
 def _lose_their_queues(stage: Stage) -> Iterator[str]:
     """Auto-delete exchanges, each of which had one queue, which has come to its end; one with a connection
-    that is lost."""
+    that is lost. Beside each is one to which another exchange leads."""
+    source = declared(stage)
     for how in ENDS:
-        exchange = declared(stage, auto_delete=True)
+        exchanges = [declared(stage, auto_delete=True) for _ in range(1 + stage.offers("exchange.bind"))]
+        for led_to in exchanges[1:]:
+            stage.bind_exchange(led_to, source, "key")
 
-        def bind(queue: str, exchange: str = exchange) -> None:
-            stage.backstage(queue).bind(queue, exchange)
-            stage.quiesce()
+        def bind(queue: str, exchanges: Sequence[str] = exchanges) -> None:
+            for exchange in exchanges:
+                stage.backstage(queue).bind(queue, exchange)
+                stage.quiesce()
 
         with contextlib.suppress(NotOffered):
             ended(stage, how, bind)
-            yield exchange
+            yield from exchanges
     exchange = declared(stage, auto_delete=True)
     with contextlib.suppress(NotOffered):
         queue, owner = owned(stage)

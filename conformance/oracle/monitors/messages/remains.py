@@ -34,6 +34,8 @@ Rank = tuple[str, int, object]
 """The connection and channel that published it, and its priority: some queues have priorities without being asked."""
 PLAIN = {"x-queue-type", "x-max-priority"}
 """Arguments of queues that take no messages away."""
+NARROW = {"x-max-length", "x-overflow"}
+"""Arguments of those that take none away until there are too many."""
 
 
 @dataclass(slots=True)
@@ -54,6 +56,8 @@ class Stores:
     """The highest priority that the queue knows."""
     lowest: tuple[int, str] | None = None
     """The lowest that has come, and its message."""
+    narrow: bool = False
+    """What comes after the restart may be too much for the queue."""
     unranked: bool = False
     unsure: bool = False
     disorder: bool = False
@@ -114,6 +118,9 @@ def published(fact: Passed, notes: Notes) -> None:
     event, remains = fact.event, notes.memory(Remains)
     if remains.overrun:
         return
+    elsewhere = not event.exchange and "CC" not in event.arguments
+    for name, line in remains.lines.items():
+        line.unsure = line.unsure or (line.narrow and not (elsewhere and event.routing_key != name))
     message = event.message or ""
     if len(remains.published) >= MOST:
         _give_up(remains)
@@ -269,9 +276,10 @@ def put_down(fact: Stopping, notes: Notes) -> None:
     heirs = any("x-dead-letter-exchange" in one.arguments for one in fact.topology.queues.values())
     blind = remains.overrun or bool(fact.topology.policies)
     for (_, name), queue in fact.topology.queues.items() if not blind else ():
-        plain = set(queue.arguments) <= PLAIN and not queue.auto_delete
+        plain = set(queue.arguments) <= PLAIN | NARROW and not queue.auto_delete
         if fate(queue) == KEPT and plain and name in fact.queues:
             line = remains.lines[name] = _line(fact.queues[name], remains, opened)
+            line.narrow = not NARROW.isdisjoint(queue.arguments)
             line.levels = fact.queues[name].levels if fact.queues[name].kind == "classic" else 0
             line.bare = not heirs and emptied.bare(fact.queues[name])
             line.purged = set() if heirs else emptied.purged(fact.queues[name], remains.before)

@@ -26,6 +26,7 @@ from conformance.oracle.monitors.messages.deadletters.deaths import (
     names_in,
     properties,
 )
+from conformance.oracle.monitors.messages.deadletters.removals import Removals
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import follows, judges
 
@@ -43,7 +44,7 @@ def arranged(fact: Passed, notes: Notes) -> None:
     if event.exchange:
         _bound(fact, event.exchange, name, lettering)
     elif event.method != "queue.declare":
-        lettering.places.pop(name, None)
+        notes.memory(Removals).begin(lettering, name, event.method, event.time_ns)
         if event.method == "queue.delete":
             lettering.unbind(name)
     elif fact.topology.policies or not name or event.has("auto_delete"):

@@ -115,6 +115,9 @@ LASTING += "@queue q classic x-dead-letter-exchange= x-dead-letter-routing-key=d
 LASTING += "@confirming 1 \n @open 3 \n" + M1 + "- wait {} \n 3 > get e no_ack \n 3 < get-ok 1 m1 e "
 AGED = dead(entry("d", "expired", 1), entry(*EXPIRED, 1), first=EXPIRED)
 ACKED = two() + M1 + TAKEN + "2 > ack 1 \n @barrier 2 \n" + LATER + ASK
+UNSEEN = "@open 4 \n 4 > get q \n 4 > nack 0 multiple \n "
+PURGED = two() + M1 + "2 > purge q \n 2 < purge-ok 1 \n" + LATER + ASK
+DELETED = two() + M1 + "2 > delete q \n 2 < delete-ok 1 \n" + LATER + ASK
 PASSED_ON = "0 < start notify \n 0 > start-ok notify \n" + two("quorum") + M1
 PASSED_ON += "2 > consume q c1 x-consumer-timeout=1000 \n 2 < consume-ok c1 \n 2 < deliver c1 1 m1 q \n - wait 1.1 \n"
 PASSED_ON += "2 < cancel c1 no_wait \n @open 4 \n 4 > get q \n 4 < get-ok 1 m1 q redelivered \n"
@@ -248,6 +251,8 @@ BROKEN = [
     ("DLX-012", ROUND + BACK + "2 > reject 2 \n @barrier 2 \n" + LATER + "2 > get q \n 2 < get-empty"),
     ("DLX-013", ACKED + GOT + dead(ONCE)),
     ("DLX-013", PASSED_ON + LIVES_ON + GOT + dead(ONCE)),
+    ("DLX-013", PURGED + GOT + dead(entry(*EXPIRED, 1), first=EXPIRED)),
+    ("DLX-013", DELETED + GOT),
     ("DLX-014", ONWARD + LATER + ASK_E + EMPTY),
     ("DLX-014", OTHERWISE + IN_E),
     ("DLX-014", HOME + LATER + "3 > get q no_ack \n" + EMPTY),
@@ -261,6 +266,14 @@ LAWFUL = {
     .replace("4 ", "2 ")
     .replace("2 < get-ok 1", "2 < get-ok 2")
     .replace("2 > reject 1", "2 > reject 2")
+    + GOT
+    + dead(ONCE),
+    "its time may have been over before the purge": PURGED.replace("m1", "m1 expiration=100", 1) + GOT,
+    "its queue may have had no room before the deletion": DELETED.replace("key=d", "key=d x-max-length=1", 1) + GOT,
+    "somebody may have given it up before the purge, unseen": PURGED.replace("2 > purge", UNSEEN + "2 > purge", 1)
+    + GOT
+    + dead(ONCE),
+    "somebody may have given it up after all, unseen": PURGED.replace("2 < purge", UNSEEN + "2 < purge", 1)
     + GOT
     + dead(ONCE),
     "it goes by a key in CC": KEYS + ASK + f"3 < get-ok 1 m1 q exchange=x {dead(BOTH_KEYS, CC=CC)}",

@@ -70,6 +70,7 @@ ONCE_BEFORE += "e:1 > publish a m8 exchange=x mandatory \n e:1 < ack 1 \n"
 
 STOCK = "@queue q {} durable \n @confirming 1 \n @open 2 \n"
 FULL = "".join(f"1 > publish q m{at} persistent \n 1 < ack {at} \n" for at in (1, 2, 3))
+NARROW = "classic x-max-length=3 x-overflow=reject-publish"
 TAKEN = "2 > get q \n 2 < get-ok 1 m1 q persistent \n"
 SETTLED = TAKEN + "2 > ack 1 \n 2 > declare q passive \n 2 < declare-ok q \n"
 PROVEN = TAKEN + "2 > ack 1 \n 2 > get q \n 2 < get-ok 2 m2 q persistent \n"
@@ -182,6 +183,7 @@ BROKEN = [
     ("DUR-013", left(FULL, P("m1"), P("m2")) + DEADLINE),
     ("DUR-013", left(FULL + TAKEN, P("m2"), P("m3")) + DEADLINE),
     ("DUR-013", left(FULL, kind="quorum") + DEADLINE),
+    ("DUR-013", left(FULL, P("m1"), P("m2"), kind=NARROW) + DEADLINE),
     ("DUR-014", left(SEEN_WHOLE, P("m2") + ' with={"headers":{"a":["S","c"]}}')),
     ("DUR-014", left(SEEN_WHOLE, f"m2 persistent {HEADS} octets=7878")),
     ("DUR-015", left(FULL, P("m2"), P("m1"), P("m3"))),
@@ -217,6 +219,9 @@ LAWFUL = {
     ),
     "a commit, behind which no answer of the queue has come": left(
         FULL + IN_TX + "2 > commit \n 2 < commit-ok \n", P("m1"), P("m2"), P("m3")
+    ),
+    "another one has pushed it out since": left(
+        FULL, P("m2"), P("m3"), P("m4"), kind=NARROW, back=BACK + "d:1 > publish q m4 persistent \n"
     ),
     "others may have bound what is the broker's": OF_THE_BROKER.replace(
         "1 > bind q amq.direct k \n 1 < bind-ok \n @confirming 7 \n", "@confirming 7 \n"
