@@ -17,7 +17,7 @@ from conformance.drive.drivers.errors import ConnectionLost, Unreachable
 from conformance.drive.drivers.raw import RawConnection, Target, Tuned
 from conformance.drive.drivers.sweep import hasty, unrecorded
 from conformance.drive.probing import offers, probes
-from conformance.drive.probing.probes import Answer
+from conformance.drive.probing.questioned import Answer
 from conformance.drive.pulse import Pulse
 from reference_broker import ReferenceBroker
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from conformance.catalogue.profiles import Profile
 from conformance.catalogue.rules.features import CROWD, DECLARATIONS, FEATURES, LARGE, OPTIONAL
-from conformance.drive.probing.probes import NOBODY, OFFERED, QUEUE_TYPE, REFUSED, Answer
+from conformance.drive.probing.probes import NOBODY, QUEUE_TYPE
+from conformance.drive.probing.questioned import OFFERED, REFUSED, Answer
 
 
 def adapted(profile: Profile, answers: Sequence[Answer], *, known: bool) -> Profile:

@@ -30,7 +30,8 @@ from conformance.drive.drivers import effects
 from conformance.drive.drivers.errors import Unreachable
 from conformance.drive.drivers.target import Target
 from conformance.drive.probing.offers import adapted
-from conformance.drive.probing.probes import LOST, OFFERED, REFUSED, SILENT, WRONG, Answer, Inquiry
+from conformance.drive.probing.probes import Inquiry
+from conformance.drive.probing.questioned import LOST, OFFERED, REFUSED, SILENT, WRONG, Answer
 from reference_broker import ReferenceBroker
 from reference_broker.core.broker import CAPABILITIES
 from reference_broker.core.channels.channel import Channel
