@@ -2,7 +2,8 @@
 
 An incident is no finding: it breaks no rule by itself, and it is said before all rules. That the broker answers nobody
 any more, that it has ended, that it closes connections for a reason of its own, that it will not have a client which
-introduces itself in an odd way, that it has become slow, or was late once. Each names the scene, and what went before.
+introduces itself in an odd way, that it blocks publishers, that it has become slow, or was late once. Each names the
+scene, and what went before.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from conformance.history.events import TO_BROKER, TO_CLIENT, Event
 from conformance.outcome.ledger import Incident
 
 WEDGED, GONE, MOVED, SPARED = "wedged", "gone", "moved", "spared"
-CLOSED, REFUSED, SLOW, LATE = "closed", "refused", "slow", "late"
+CLOSED, REFUSED, BLOCKED, SLOW, LATE = "closed", "refused", "blocked", "slow", "late"
 GRAVE = (WEDGED, GONE)
 """After these the broker cannot be examined any more."""
 OWN = frozenset({200, 320, 506, 541})
@@ -83,6 +84,15 @@ def late(history: Sequence[Event], scene: str, queue_type: str) -> Iterator[Inci
             yield Incident(LATE, f"{what} came late, after {seconds:.0f} s", scene, queue_type)
 
 
+def blocked(history: Sequence[Event], scene: str, queue_type: str) -> Iterator[Incident]:
+    """The broker is short of something by itself, and lets publishers wait. Where we bring that about it is none."""
+    if any(event.kind == events.ALARM for event in history):
+        return
+    for event in history:
+        if event.method == "connection.blocked":
+            yield Incident(BLOCKED, f"the broker blocks publishers: {event.args.get('reason')!r}", scene, queue_type)
+
+
 def refusal(message: str, scene: str, queue_type: str) -> Incident:
     """A connection of this scene was not let in, while others are."""
     return Incident(REFUSED, f"a connection of this scene is refused: {message}", scene, queue_type)
@@ -110,7 +120,7 @@ def _weightiest(said: Sequence[str]) -> str:
 
 def merged(incidents: Iterable[Incident]) -> tuple[Incident, ...]:
     """Those of one kind and in the same words are one, which happened so many times; the gravest first."""
-    order = (*GRAVE, MOVED, SPARED, CLOSED, REFUSED, SLOW, LATE)
+    order = (*GRAVE, MOVED, SPARED, CLOSED, REFUSED, BLOCKED, SLOW, LATE)
     found: dict[tuple[str, str], list[Incident]] = {}
     for one in incidents:
         found.setdefault((one.kind, one.what), []).append(one)

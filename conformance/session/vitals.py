@@ -77,7 +77,8 @@ class Vitals:
         if any(event.direction == TO_BROKER and event.channel for event in history):
             self._last, self._counted = (scene, queue_type, history), False
         pulse = self.guard.pulse
-        found = [*incidents.closes(history, scene, queue_type), *incidents.late(history, scene, queue_type)]
+        kinds = incidents.closes, incidents.late, incidents.blocked
+        found = [one for kind in kinds for one in kind(history, scene, queue_type)]
         if spared:
             found.append(incidents.spared(spared, scene, queue_type))
         if pulse is None or self.ended:

@@ -36,6 +36,14 @@ def test_the_same_in_a_row_is_said_once_and_opening_a_channel_not_at_all() -> No
     assert incidents.last_methods(history(*CONSUMED, *acks)) == ("queue.declare", "basic.consume", "basic.ack")
 
 
+def test_a_broker_that_is_short_of_something_says_so() -> None:
+    short = history(*CONSUMED, ("<", m.ConnectionBlocked(0, "low on memory")))
+    (found,) = incidents.blocked(short, "scene", "classic")
+    assert (found.kind, found.what) == ("blocked", "the broker blocks publishers: 'low on memory'")
+    ours = Recorder("run", "broker").begin("scene").builder("").local("alarm", state="raising")
+    assert not [*incidents.blocked([ours, *short], "scene", "classic")]
+
+
 def test_a_breakdown_names_what_came_before_it() -> None:
     wedged = incidents.breakdown("answers no queue.declare", "vhost /", "scene", "classic", history(*CONSUMED, DELETE))
     assert wedged.kind == incidents.WEDGED
