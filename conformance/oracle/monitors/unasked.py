@@ -65,7 +65,7 @@ def ended_as_asked(fact: ChannelClosed, notes: Notes) -> None:
 @judges(Unlawful, "ERR-013")
 def unlawful(fact: Unlawful, notes: Notes) -> None:
     """No frame, or none that may come there. What answers a method out of its turn is the rule's that judges that."""
-    if not fact.beyond_agreed() and not _accused(fact.event, notes):
+    if not fact.beyond_agreed() and not (fact.event.kind == METHOD and _accused(fact.event, notes)):
         notes.find("ERR-013", fact.event, fact.allowed, fact.found)
 
 
