@@ -336,7 +336,14 @@ def a_crowd(client):
     client.log += crowd[-1].log
 
 
+def from_two_queues(client):
+    client.publish("1", queue=client.queue("other"))
+    client.get()
+    client.get("other")
+
+
 OWN = [
+    from_two_queues,
     exchanges_that_are_not,
     lost_publishes,
     what_is_there,
