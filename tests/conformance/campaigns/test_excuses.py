@@ -51,6 +51,7 @@ ALWAYS = {
     "long-queue-name",
     "limited-names-long-queue",
     "limited-publishes-to-queues",
+    "limited-names-dead-letters",
     "limited-names-more-keys",
     "binding-without-value",
     "priorities-under-channel-limit",
