@@ -109,6 +109,7 @@ class Witness:
 
     @property
     def came_again(self) -> bool:
+        """Was it seen again when its scene, or its exchange, was played once more?"""
         return self.reproduced != WITNESSED
 
 

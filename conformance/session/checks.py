@@ -318,6 +318,7 @@ def play(attempt: Attempt, scene: Scene, stage: Stage | None) -> None:
 
 
 def _act(attempt: Attempt, action: Callable[[], object]) -> BaseException | None:
+    """Do it in the time that a check has. What went wrong is returned."""
     guard, check = attempt.opened.guard, attempt.check
 
     def timed() -> None:

@@ -63,7 +63,7 @@ def publish(model: Model, channel: ChannelLife, event: Event) -> None:
         publication.routed = bool(way)
     _reach(_queues(model, event, way), channel, publication, event)
     _remember(channel, publication)
-    sizes.send(channel, publication.size)
+    sizes.send(model, channel, publication.size)
     if channel.transactional:
         channel.unpublished.append(publication)
         for copy in publication.copies:

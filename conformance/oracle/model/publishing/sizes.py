@@ -22,9 +22,9 @@ LEAST = 1000
 PUBLISH = 60, 40
 
 
-def send(channel: ChannelLife, size: int) -> None:
-    """A body is published."""
-    if size >= LEAST:
+def send(model: Model, channel: ChannelLife, size: int) -> None:
+    """A body is published. One that the broker is known to take need not be remembered."""
+    if size >= LEAST and size > model.largest:
         channel.sizes.add(size)
 
 

@@ -34,6 +34,8 @@ class Removal:
 
 @dataclass(slots=True)
 class Removals:
+    """The latest removals, by message."""
+
     by_message: OrderedDict[str, Removal] = field(default_factory=OrderedDict)
     unread: int = 0
     """When a client gave up last what it had not read: that may have been any message of before."""
