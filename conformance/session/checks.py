@@ -124,9 +124,10 @@ class Attempt:
 
     def contribute_again(self, judgement: Judgement, history: Sequence[Event]) -> None:
         """Add the judgement of the same scene, played a second time."""
-        again = {self._kind(finding) for finding in judgement.findings}.intersection(self._kinds)
+        again = {self._kind(one): one for one in judgement.findings if one.silent and self._kind(one) in self._kinds}
         self.contribute(judgement, history)
-        self._kinds.update({kind: replace(self._kinds[kind], reproduced=TWICE) for kind in again})
+        for finding in again.values():
+            self.show(finding, history, TWICE)
 
     def _another(self, kind: Kind, finding: Finding) -> bool:
         """Is it the first of its kind that these circumstances have led to?"""
@@ -169,6 +170,8 @@ class Attempt:
         opened.sliced.add(kind)
         witness = Witness(finding, steps_of(kept, opened.profile), reproduced, round=self.round)
         if self.options.report is None or not finding.certain or self.known(finding) or kind in opened.told:
+            return witness
+        if finding.silent and reproduced == WITNESSED:
             return witness
         if opened.budget.empty or (opened.budget.scarce and self._has_reproducer(finding.rule)):
             return replace(witness, untold=f"{SPENT} {again(self.options)} --rules {finding.rule} --report DIR")

@@ -68,7 +68,7 @@ class Door:
         self.drop()
 
     def drop(self) -> None:
-        for one in self._open:
+        for one in list(self._open):
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
 
