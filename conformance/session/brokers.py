@@ -23,6 +23,8 @@ from reference_broker import ReferenceBroker
 
 HEARTBEAT = 60
 """Seconds between heartbeats, where a broker lets nobody in who wants none."""
+FEW_CHANNELS = 2047
+"""So many channels, where a broker names no limit and lets nobody in who takes as many as a number can count."""
 
 
 @dataclass
@@ -111,13 +113,14 @@ def _meet(target: Target, profile: Profile | None, name: str | None, restart: st
 
 def welcome(target: Target, restart: str | None = None) -> tuple[Target, RawConnection]:
     """A connection that opens a channel, and how it came about: by what a client usually says of itself, else by the
-    least, else with heartbeats, then once more. One failure is no verdict on a broker; the first tells why. A broker
+    least, else with heartbeats, else with fewer channels, then once more. One failure is no verdict on a broker; the first tells why. A broker
     that ends over a login is brought back by `restart`, and then met with heartbeats.
 
     Raises Unreachable, or BadRestart.
     """
     first: Unreachable | None = None
-    for attempt in (target, replace(target, terse=True), _beating(target), target):
+    fewer = replace(target, channels=FEW_CHANNELS)
+    for attempt in (target, replace(target, terse=True), _beating(target), fewer, target):
         try:
             return attempt, _enter(attempt)
         except Unreachable as unreachable:

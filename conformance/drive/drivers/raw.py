@@ -44,7 +44,7 @@ def open_connection(
         announced = CAPABILITIES if capabilities is None else capabilities
         said = {"capabilities": dict(announced)} if announced and not (capabilities is None and target.terse) else {}
         beats = target.heartbeat if heartbeat is None else heartbeat
-        shake_hands(connection, {**(properties or {}), **said}, beats, channel_max)
+        shake_hands(connection, {**(properties or {}), **said}, beats, channel_max or target.channels)
     except BaseException:
         connection.abort()
         raise

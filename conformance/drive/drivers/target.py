@@ -46,6 +46,8 @@ class Target:
     options: Mapping[str, str] = field(default_factory=dict)
     terse: bool = False
     """Clients say no more of themselves than they must: the broker lets nobody in who announces capabilities."""
+    channels: int = 0
+    """Clients take no more channels on one connection: the broker lets nobody in who takes all; 0: all it allows."""
 
     @classmethod
     def parse(cls, url: str) -> Target:

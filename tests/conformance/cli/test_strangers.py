@@ -19,6 +19,7 @@ from conformance.drive.drivers.admin import Admin
 from reference_broker import ReferenceBroker
 from reference_broker.core.channels.channel import Channel
 from reference_broker.core.connections.connection import Connection
+from reference_broker.core.connections.limits import Limits
 from reference_broker.core.errors import not_implemented, precondition
 from reference_broker.core.parts import HANDLERS
 from tests.support.ports import Door, Serve, echo, http, port, silent
@@ -73,6 +74,21 @@ def wants_heartbeats(monkeypatch: pytest.MonkeyPatch) -> Iterator[ReferenceBroke
 
 def test_a_broker_that_wants_heartbeats_gets_them(wants_heartbeats: ReferenceBroker, tmp_path: Path) -> None:
     assert main(["run", wants_heartbeats.url, *QUICK, "--rules", "TAG-001", "--report", str(tmp_path)]) == 0
+
+
+def test_a_broker_that_reads_channel_max_with_a_sign(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It offers all channels that can be counted, and takes who wants them all for one who wants less than none."""
+    tune = Connection.tune
+
+    def signed(self: Connection, method: m.ConnectionTuneOk) -> None:
+        if method.channel_max > 0x7FFF:
+            self.finish()
+        else:
+            tune(self, method)
+
+    monkeypatch.setattr(Connection, "tune", signed)
+    with ReferenceBroker(limits=Limits(channel_max=65535)) as broker:
+        assert main(["run", broker.url, *QUICK, "--rules", "TAG-001", "--report", str(tmp_path)]) == 0
 
 
 def test_a_broker_that_ends_over_a_login(wants_heartbeats: ReferenceBroker, capsys: pytest.CaptureFixture[str]) -> None:
