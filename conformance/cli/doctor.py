@@ -122,7 +122,7 @@ def _offered(properties: Mapping[str, Any]) -> list[str]:
     return sorted(name for name, on in announced.items() if on) if isinstance(announced, Mapping) else []
 
 
-class _RefusedHere(Unreachable):
+class _UnusableHere(Unreachable):
     """Another way may do."""
 
 
@@ -141,7 +141,7 @@ class _Patient:
         get = m.BasicGet(self._number, 0, name, True)
         try:
             self._ask("queues", "publish and get a message", get, "basic.get-ok", "basic.get-empty")
-        except _RefusedHere:
+        except _UnusableHere:
             self.connection.abort()
             sweep(self._target, (name,), (), _PATIENCE)
             return  # the questions that follow look for another way
@@ -156,7 +156,7 @@ class _Patient:
                 declare = m.QueueDeclare(self._number, queue=name, exclusive=exclusive, durable=durable)
                 self._ask("queues", "declare a queue", declare, "queue.declare-ok")
                 return
-            except _RefusedHere as refused:
+            except _UnusableHere as refused:
                 first = first or refused
             self.connection.abort()
             try:
@@ -183,7 +183,7 @@ class _Patient:
                 self._complain(layer, what, event)
         if not self.connection.alive:
             raise self._lost(layer, what)
-        raise Unreachable(
+        raise _UnusableHere(
             layer,
             f"{self._target.address} does not answer within {_PATIENCE:g} s when asked to {what}. "
             "Check whether the broker is overloaded, or blocked by an alarm.",
@@ -194,7 +194,7 @@ class _Patient:
             code, text = event.args.get("reply_code"), event.args.get("reply_text")
             said = f"{self._target.address} refuses to {what}: {code} {text!r}."
             if code != probes.ACCESS_REFUSED:
-                raise _RefusedHere(layer, f"{said} Every check needs that. See the broker's log for the reason.")
+                raise _UnusableHere(layer, f"{said} Every check needs that. See the broker's log for the reason.")
             raise Unreachable(
                 "rights",
                 (
@@ -204,7 +204,7 @@ class _Patient:
             )
 
     def _lost(self, layer: str, what: str) -> Unreachable:
-        return _RefusedHere(
+        return _UnusableHere(
             layer,
             f"{self._target.address} ends the connection when asked to {what}. Look into the "
             "broker's log for the reason.",

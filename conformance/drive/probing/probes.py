@@ -105,17 +105,12 @@ class Inquiry:
 
     def _use(self) -> list[Answer]:
         """A queue, a message into it and out of it: a durable one, else a transient one."""
-        first = self._used()
-        if first.state in (REFUSED, WRONG, LOST):
+        first = self._used_or_declared()
+        if first.state != OFFERED:
             self._broker.durable = False
-            self._broker.durable = self._used().state != OFFERED
+            self._broker.durable = self._used_or_declared().state != OFFERED
         if first.state == OFFERED or not self._broker.durable:
             return [Answer(DURABLE, first.state, first.words)]
-        if first.state == SILENT:
-            declared = self._broker.ask("queue.declare", (self._broker.queue(),), "queue.declare-ok")
-            if declared.state == OFFERED:
-                return [Answer(DURABLE, OFFERED)]
-            first = declared
         if first.state in (REFUSED, WRONG, LOST) and self._stands_in():
             return [Answer(DEFAULT, first.state, first.words), Answer(DURABLE, OFFERED)]
         (layer, advice), target = self._advice(first), self._broker.target
@@ -136,6 +131,13 @@ class Inquiry:
             return True
         self._broker.instead = ""
         return False
+
+    def _used_or_declared(self) -> Answer:
+        """Where something else is not answered, it is enough that a queue is declared."""
+        used = self._used()
+        if used.state != SILENT:
+            return used
+        return self._broker.ask("queue.declare", (self._broker.queue(),), "queue.declare-ok")
 
     def _used(self) -> Answer:
         queue = self._broker.queue()

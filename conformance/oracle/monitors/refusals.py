@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from conformance.catalogue.rules import CATALOGUE
 from conformance.history.events import METHOD, Event
-from conformance.oracle.model.connections.closing import NOT_FOUND, ids_of
+from conformance.oracle.model.connections.closing import NOT_FOUND, PUBLISH, ids_of
 from conformance.oracle.model.facts import Answered, ClosedUnasked, ConnectionFailed, Faulted, Overlooked, Unanswered
 from conformance.oracle.model.owed import CLOSE
 from conformance.oracle.model.records import Request
@@ -20,6 +20,7 @@ from conformance.oracle.monitors import silence
 from conformance.oracle.monitors.deliveries import hard_errors
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.deliveries.hard_errors import NOT_IMPLEMENTED
+from conformance.oracle.monitors.deliveries.naming import MISNAMED, misnamed
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import BY_RULE, judges
 from conformance.oracle.topology.preconditions import (
@@ -53,7 +54,7 @@ OF_A_CHANNEL = ("CNF-016", "CNF-019", "TX-004", "TMO-001", "TMO-023")
 """Rules of this form whose mistakes the model finds by itself."""
 
 
-@judges(Faulted, *OF_A_CHANNEL, "ERR-011")
+@judges(Faulted, *OF_A_CHANNEL, "ERR-011", MISNAMED)
 def closed_over_a_mistake(fact: Faulted, notes: Notes) -> None:
     """The broker closed the channel over a mistake: with its code, naming its method or none, before any answer.
 
@@ -61,7 +62,8 @@ def closed_over_a_mistake(fact: Faulted, notes: Notes) -> None:
     no name. A 403 may be about rights or room: it does not show that the mistake was seen. Where the broker refuses
     what others offer, a close that names another declaration of the channel may be about an argument of that. A close
     that names what was sent before the mistake may be about that, where nobody knows whether it is one, too; also where
-    both are the same method, and the code is that of another mistake.
+    both are the same method, and the code is that of another mistake. One that names what was not sent may be about
+    what was under way.
     """
     error, event = fact.error, fact.event
     code, ids = int(event.args.get("reply_code", 0)), (error.class_id, error.method_id)
@@ -73,7 +75,9 @@ def closed_over_a_mistake(fact: Faulted, notes: Notes) -> None:
     if code != ACCESS_REFUSED or error.code in (ACCESS_REFUSED, ANY):
         notes.exercise(error.rule)
     right = code in error.codes if error.code else code != INTERNAL_ERROR
-    if not right or ids_of(event) not in (ids, (0, 0)):
+    unsent = misnamed(event, ids, (fact.channel,), error.seq, notes)
+    others = any(one.seq < error.seq for one in fact.channel.pending())
+    if not (others or right if unsent else right and ids_of(event) in (ids, (0, 0))):
         notes.find(
             error.rule,
             event,
@@ -152,11 +156,13 @@ def connection_lost_over_a_mistake(fact: ConnectionFailed, notes: Notes) -> None
 
 def is_over(fact: ConnectionFailed, *sent: int) -> bool:
     """Does the close name no method, or is there no close, while the broker has nothing else to do than what was sent
-    there? A code that speaks of a route speaks of a publish."""
+    there? A code that speaks of a route speaks of a publish. A publish has no answer: one that was sent after the last
+    answer on its channel may be what it is over."""
     if fact.event.args.get("reply_code") in OF_ROUTES:
         return False
     channels = fact.connection.channels.values()
     pending = [one.seq for channel in channels for one in channel.pending()]
+    pending += [one.sent[PUBLISH] for one in channels if PUBLISH in one.sent]
     if not set(pending) <= set(sent) or any(one.unconfirmed or one.unproven for one in channels):
         return False
     return ids_of(fact.event) == (0, 0) if fact.event.kind == METHOD else _is_without_a_word(fact, set(sent))

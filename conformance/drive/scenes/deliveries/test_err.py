@@ -413,6 +413,18 @@ def test_frames_of_all_kinds(stage: Stage) -> None:
     connection.close()
 
 
+@rule("ERR-015")
+def test_closes_name_what_failed(stage: Stage) -> None:
+    """Methods of three classes fail over what is not there, with one number in two of the classes."""
+    channel = stage.channel()
+    for mistake in mistakes(stage, channel).values():
+        mistake()
+        stage.quiesce()
+        if channel.state == "open":
+            channel.close()
+        reopen(stage, channel)
+
+
 @rule("ERR-014", last=True)
 def test_questions_of_all_kinds(stage: Stage) -> None:
     """All synchronous methods that need no feature of their own, a deletion under a consumer, and more channels than

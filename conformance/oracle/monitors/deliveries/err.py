@@ -18,6 +18,7 @@ from conformance.oracle.model.facts import (
 )
 from conformance.oracle.model.records import Settlement
 from conformance.oracle.monitors.deliveries.ack import closing
+from conformance.oracle.monitors.deliveries.naming import MISNAMED, misnamed
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.requeueing.rq import OF_RECOVER, SPENT
 from conformance.oracle.monitors.table import judges
@@ -42,6 +43,7 @@ REFUSED_TOO = {"RQ-014": (SPENT, OF_RECOVER)}
     "ERR-003",
     "ERR-006",
     "ERR-011",
+    MISNAMED,
     "ACK-009",
     "ACK-010",
     "MODE-006",
@@ -62,7 +64,7 @@ def refused(fact: ChannelRefused, notes: Notes) -> None:
     if code != PRECONDITION_FAILED:
         rule, allowed = of_form(error.rule), f"channel.close 406 for {settlement}"
         notes.find(rule, event, allowed, closing(event.args), settlement.seq)
-    _form(settlement, event, notes)
+    _form(settlement, event, fact.channel, notes)
     if error.answered:
         late = error.answered[0]
         notes.find(
@@ -82,13 +84,13 @@ def of_form(rule: str) -> str:
     return FORMS.get(rule, rule)
 
 
-def _form(settlement: Settlement, event: Event, notes: Notes) -> None:
+def _form(settlement: Settlement, event: Event, channel: ChannelLife, notes: Notes) -> None:
     """Class, method and tag are those of the mistake."""
     ids, rule = (60, settlement.method_id), "TAG-009" if settlement.tag >= SIGNED_LIMIT else "ERR-002"
     text = str(event.args.get("reply_text", ""))
     named = NAMED_TAG.search(text)
     exact = f"PRECONDITION_FAILED - unknown delivery tag {settlement.tag}"
-    if ids_of(event) != ids:
+    if not misnamed(event, ids, (channel,), settlement.seq, notes) and ids_of(event) != ids:
         notes.find("ERR-002", event, f"class and method {ids} of {settlement}", closing(event.args), settlement.seq)
     elif named is not None and int(named[1]) != settlement.tag:
         for one in dict.fromkeys((rule, "ERR-002")):

@@ -13,6 +13,7 @@ from conformance.oracle.model.records import ClientError, Settlement
 from conformance.oracle.monitors import fate
 from conformance.oracle.monitors.deliveries.ack import closing
 from conformance.oracle.monitors.deliveries.err import of_form
+from conformance.oracle.monitors.deliveries.naming import MISNAMED, misnamed
 from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import judges
 
@@ -33,7 +34,7 @@ NAMING = frozenset({"CHAN-001", "ERR-009", "ERR-010"})
 """Rules that ask for class and method of the mistake. By the others, a close may also name none."""
 
 
-@judges(ConnectionFailed, "ERR-009", "ERR-010", "QOS-025")
+@judges(ConnectionFailed, "ERR-009", "ERR-010", "QOS-025", MISNAMED)
 def hard_error(fact: ConnectionFailed, notes: Notes) -> None:
     """A mistake that costs the connection: connection.close with its code, class and method."""
     error, event = fact.error, fact.event
@@ -49,7 +50,9 @@ def hard_error(fact: ConnectionFailed, notes: Notes) -> None:
         return
     notes.exercise(error.rule)
     code, ids = int(event.args.get("reply_code", 0)), (error.class_id, error.method_id)
-    if code not in error.codes or ids_of(event) not in ((ids,) if error.rule in NAMING else (ids, (0, 0))):
+    unsent = misnamed(event, ids, fact.connection.channels.values(), error.seq, notes)
+    named = unsent or ids_of(event) in ((ids,) if error.rule in NAMING else (ids, (0, 0)))
+    if code not in error.codes or not named:
         notes.find(error.rule, event, allowed, closing(event.args), error.seq)
 
 

@@ -63,7 +63,7 @@ def test_what_is_wrong_with_a_content_has_no_method(play) -> None:
     for ids in ("60 40", "0 0"):
         assert play(f"{wrong} 1 < closed 406 {ids} PRECONDITION_FAILED").broken == []
     assert play(f"{wrong} 1 < closed 404 0 0 NOT_FOUND").broken == ["CNF-019", "TTL-009"]
-    assert "CNF-019" in play(f"{wrong} 1 < closed 406 50 10 PRECONDITION_FAILED").broken
+    assert play(f"{wrong} 1 < closed 406 50 10 PRECONDITION_FAILED").broken == ["ERR-015"]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ TEXT = "PRECONDITION_FAILED - unknown delivery tag"
 U3 = "@queue q \n @stock q m1 m2 m3 \n @hold 1 q m1 m2 m3 \n"
 BAD = U3 + "1 > ack 9 \n"
 REFUSED = f"1 < closed 406 60 80 {TEXT} 9 \n"
+GONE = "@queue q \n 90 > delete q \n 90 < delete-ok \n @open 1 \n 1 > get q \n"
 SOUND = {
     "ERR-001": U3 + f"1 > ack 1 \n 1 > reject 1 requeue \n 1 < closed 406 60 90 {TEXT} 1",
     "ERR-002": BAD + REFUSED,
@@ -29,6 +30,7 @@ SOUND = {
     "ERR-012": "@queue q \n @open 1 \n 1 > purge q \n 1 < purge-ok \n @close 1",
     "ERR-013": "@queue q \n @stock q m1 \n @hold 1 q m1 \n 0 > bye \n 0 < bye-ok \n - end c closed",
     "ERR-014": "@queue q \n 90 > purge q \n 90 < purge-ok \n 0 > bye \n 0 < bye-ok \n - end c closed",
+    "ERR-015": GONE + "1 < closed 404 60 70 NOT_FOUND",
 }
 BROKEN = {
     "ERR-001": U3 + "1 > ack 1 \n 1 > ack 1 \n @barrier 1 \n - deadline replies",
@@ -46,6 +48,7 @@ BROKEN = {
     "ERR-012": "@queue q \n @open 1 \n 1 > purge q \n 0 < kicked 541 50 30 INTERNAL_ERROR",
     "ERR-013": "@queue q \n @stock q m1 \n @hold 1 q m1 \n 1 < flow-ok",
     "ERR-014": "@queue q \n 90 > purge q \n - deadline replies",
+    "ERR-015": GONE + "1 < closed 404 70 60 NOT_FOUND",
 }
 
 
@@ -375,3 +378,21 @@ def test_a_close_of_the_connection_counts_on_whatever_channel_it_comes(play) -> 
     for number in (1, 3):
         assert play(f"@open 1 \n 3 > get q \n {number} < kicked 504 60 70 CHANNEL_ERROR").broken == ["ERR-013"]
     assert set(play("@open 1 \n 3 > get q \n 3 < kicked 541 60 70 no").broken) == {"ERR-010", "ERR-013"}
+
+
+@pytest.mark.parametrize(
+    ("history", "broken"),
+    [
+        (GONE + "1 < closed 404 70 60 NOT_FOUND", ["ERR-015"]),
+        (GONE + "1 < closed 404 0 0 NOT_FOUND", []),
+        (GONE + "1 < closed 405 70 60 LOCKED", ["ERR-015", "GET-001"]),
+        (GONE.replace("1 > get", "1 > flow \n 1 > get") + "1 < closed 405 70 60 LOCKED", ["ERR-015"]),
+        (BAD + f"1 < closed 406 80 60 {TEXT} 9", ["ERR-015"]),
+        (BAD + f"1 < closed 406 60 90 {TEXT} 9", ["ERR-002"]),
+        ("@open 1 \n 7 > ack 1 \n 0 < kicked 504 80 60 CHANNEL_ERROR", ["ERR-015"]),
+        ("@open 1 \n 7 > ack 1 \n 0 < kicked 504 0 0 CHANNEL_ERROR", ["ERR-010"]),
+    ],
+)
+def test_a_close_that_names_what_was_not_sent_is_one_fault(play, history: str, broken: list[str]) -> None:
+    """The rule of the mistake speaks of what else is wrong with the close, and where another method was sent."""
+    assert play(history).broken == broken

@@ -104,7 +104,7 @@ BROKEN = [
     ("CNF-016", "@confirming 1 \n 1 > select \n 1 < select-ok"),
     ("CNF-016", "@open 1 \n 1 > select \n 1 < select-ok \n 1 > confirm \n 1 < confirm-ok"),
     ("CNF-016", "@confirming 1 \n 1 > select \n 1 < closed 404 90 10 no"),
-    ("CNF-016", "@confirming 1 \n 1 > select \n 1 < closed 406 85 10 no"),
+    ("ERR-015", "@confirming 1 \n 1 > select \n 1 < closed 406 85 10 no"),
     ("CNF-016", "@confirming 1 \n 1 > select \n - deadline replies"),
     ("CNF-017", Q + "1 > publish q m1 \n 1 > delete q \n 1 < delete-ok \n - deadline replies"),
     ("CNF-018", Q + "@consume 2 q c1 \n 1 > publish q m1 \n 2 < deliver c1 1 m1 q \n - deadline replies"),

@@ -107,4 +107,4 @@ def test_a_close_may_be_about_what_was_sent_before_the_mistake(play) -> None:
     before = "@queue q classic x-expires=60000 \n @exchange x q \n @open 1 \n"
     mistake = "1 > exchange x direct no_wait \n 1 < closed 406 50 10 other"
     assert play(before + "1 > declare q durable no_wait \n" + mistake).broken == []
-    assert play(before + mistake).broken == ["EXCH-002"]
+    assert play(before + mistake).broken == ["ERR-015"]
