@@ -75,7 +75,8 @@ def faults(results: Results) -> tuple[Fault, ...]:
     seconds = SECONDS.get(results.depth, 10.0)
     exhibits = {rule.id: case for rule in broken.values() if (case := _shortest(rule)) is not None}
     doubtful = {rule.id for rule in results.rules if rule.verdict == Verdict.INCONCLUSIVE}
-    explained = _explained(exhibits, broken.keys() | doubtful, results.profile, time.monotonic() + seconds)
+    telling = _telling(exhibits, results.profile, time.monotonic() + seconds)
+    explained = _explained(telling, broken.keys() | doubtful, results.profile, time.monotonic() + seconds)
     explained = _with_scenes(explained, broken, results, time.monotonic() + seconds)
     return tuple(_grouped(broken, exhibits, doubtful, explained))
 
@@ -87,6 +88,14 @@ def _shortest(rule: RuleResult) -> Case | None:
 
 
 # -- who answers alike
+
+
+def _telling(exhibits: Exhibits, profile: str, until: float) -> Exhibits:
+    """Those that an honest broker answers otherwise. Not every difference shows where a script plays an exchange: then
+    all would answer alike, and explain it."""
+    asked = {rule: partial(_shows, (), case, profile) for rule, case in exhibits.items()}
+    alike = _answers({rule: partial(_holds, claim, until) for rule, claim in asked.items()}, until)
+    return {rule: case for rule, case in exhibits.items() if not alike.get(rule, True)}
 
 
 def _explained(exhibits: Exhibits, seen: Set[str], profile: str, until: float) -> Explained:
@@ -112,7 +121,7 @@ def _alike(mutant: Mutant, exhibits: Exhibits, profile: str, until: float) -> fr
     """The rules whose exchange this mutant answers as the broker did; none if it keeps its own ones."""
     own = [rule for rule in mutant.rules if rule in exhibits]
     others = [rule for rule in exhibits if rule not in own]
-    shows = {rule: partial(_shows, mutant, exhibits[rule], profile) for rule in exhibits}
+    shows = {rule: partial(_shows, (mutant.name,), exhibits[rule], profile) for rule in exhibits}
     shown = {rule for rule in own if _holds(shows[rule], until)}
     if own and not shown:
         return frozenset()
@@ -127,9 +136,9 @@ def _holds(claim: Callable[[], bool], until: float) -> bool:
         return False
 
 
-def _shows(mutant: Mutant, case: Case, profile: str) -> bool:
+def _shows(mutants: Sequence[str], case: Case, profile: str) -> bool:
     rows = [dict(row) for row in case.story]
-    with ReferenceBroker(dialect=_dialect(profile), mutants=[mutant.name]) as broker:
+    with ReferenceBroker(dialect=_dialect(profile), mutants=mutants) as broker:
         played = player.Player(rows, raw.Wire(broker.url), f"amqpconf.{uuid4().hex[:12]}.", WAIT)
         return played.play() == player.BROKEN
 

@@ -101,7 +101,7 @@ def _examine(target: Target, diagnosis: Diagnosis) -> None:
     patient = _Patient(connection, target)
     try:
         properties = connection.server_properties
-        diagnosis.product, diagnosis.version = (str(properties.get(name) or "") for name in ("product", "version"))
+        diagnosis.product, diagnosis.version = (profiles.told(properties, name) for name in ("product", "version"))
         diagnosis.capabilities = _offered(properties)
         diagnosis.negotiated = dict(connection.tuned._asdict())
         match = profiles.match(properties)

@@ -170,5 +170,5 @@ def _enter_again(target: Target, restart: str | None, gone: Unreachable) -> tupl
 
 def introduced(properties: Mapping[str, Any], target: Target) -> str:
     """What to call a broker that introduces itself like this."""
-    product, version = properties.get("product"), properties.get("version")
-    return f"{product} {version or ''}".strip() if product else target.address
+    product, version = profiles.told(properties, "product"), profiles.told(properties, "version")
+    return f"{product} {version}".strip() if product else target.address

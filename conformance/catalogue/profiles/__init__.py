@@ -106,6 +106,11 @@ class ProfileMatch:
     """A sentence for people; empty where the profile was measured on just these versions."""
 
 
+def told(server_properties: Mapping[str, Any], key: str) -> str:
+    """What a broker says of itself, as far as it can be shown: some end their texts as C does. Empty for nothing."""
+    return "".join(filter(str.isprintable, str(server_properties.get(key) or ""))).strip()
+
+
 def match(server_properties: Mapping[str, Any]) -> ProfileMatch:
     """The profile for the broker that introduced itself like this, and a sentence about what is not certain of it.
 
@@ -113,8 +118,7 @@ def match(server_properties: Mapping[str, Any]) -> ProfileMatch:
     know is held to the texts, and nobody assumes that it has quorum queues, nor the timeouts that the guide describes
     for them, nor that it follows RabbitMQ where the texts contradict each other.
     """
-    product = str(server_properties.get("product") or "")
-    said = str(server_properties.get("version") or "")
+    product, said = (told(server_properties, key) for key in ("product", "version"))
     version = _numbers(said)
     known = [profile for profile in map(load, NAMES) if product and profile.product.lower() == product.lower()]
     if not known or not version:
@@ -134,11 +138,11 @@ def match(server_properties: Mapping[str, Any]) -> ProfileMatch:
 def chosen(wanted: Profile | None, server_properties: Mapping[str, Any]) -> ProfileMatch:
     """The profile that was asked for, or the matching one. Whoever asks for the texts alone means what they promise of
     any broker: what only RabbitMQ's guides describe, queue types and timeouts, is assumed of no other product."""
-    product = str(server_properties.get("product") or "")
+    product = told(server_properties, "product")
     if wanted is None:
         return match(server_properties)
     if wanted == load(DOCUMENTED) and product.lower() not in _WRITTEN_ABOUT:
-        return _by_texts(product, str(server_properties.get("version") or ""), False, "is held to")
+        return _by_texts(product, told(server_properties, "version"), False, "is held to")
     return ProfileMatch(wanted, EXACT, "")
 
 

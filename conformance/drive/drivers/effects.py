@@ -133,13 +133,27 @@ def _shared(ask: Asking) -> bool:
 
 
 def _unmatched(ask: Asking) -> bool:
-    """A message without the one header of the binding comes. It has another, as some look at no others."""
+    """A message without the one header of the binding comes, or it matters as little which form a binding has as
+    whether anybody knows that form."""
+    known = _matched(ask, "all-with-x")
+    return known[1] is True or known == _matched(ask, "amqpconf-no-such-form")
+
+
+def _matched(ask: Asking, form: str) -> tuple[bool | None, bool | None]:
+    """Does a message come with the one header of a binding, and one without it? That has another, as some look at no
+    others. None: that is not to be had."""
+    return _led(ask, form, {"x-probe": "1"}), _led(ask, form, {"other": "1"})
+
+
+def _led(ask: Asking, form: str, carried: Mapping[str, object]) -> bool | None:
     queue, headers = ask.queue(), ask.exchange("headers")
-    form = values.table({"x-match": "all-with-x", "x-probe": "1"})
-    bind = m.QueueBind(1, queue=queue.queue, exchange=headers.exchange, arguments=form)
-    other = {"headers": values.table({"other": "1"})}
-    publish: Item = (m.BasicPublish(1, 0, headers.exchange, ""), b"probe", other)
-    return _comes(ask, (queue, headers, bind, publish, _get(queue.queue)))
+    table = values.table({"x-match": form, "x-probe": "1"})
+    bind = m.QueueBind(1, queue=queue.queue, exchange=headers.exchange, arguments=table)
+    publish: Item = (m.BasicPublish(1, 0, headers.exchange, ""), b"probe", {"headers": values.table(carried)})
+    steps = (queue, headers, bind, publish, _get(queue.queue))
+    if ask.came(steps, TAKEN) is not None or ask.last is None:
+        return None
+    return ask.last.method == TAKEN or not stays_empty(ask, queue.queue)
 
 
 def _lost(ask: Asking) -> bool:

@@ -78,6 +78,13 @@ def test_what_nobody_answers_alike_is_like_nothing() -> None:
     assert (one.rule, one.rules, one.like, one.sentence) == ("ACK-004", ("ACK-004",), (), "")
 
 
+def test_what_an_honest_broker_answers_alike_explains_nothing() -> None:
+    """Headers and properties are not in the script: whoever plays it seems to be wrong."""
+    found = groups(results(RQ_016=reproducer_of({**TAKEN, "decisive": True}), TAG_001=FROM_ZERO))
+    assert [one.rules for one in found.values()] == [("TAG-001",), ("RQ-016",)]
+    assert found["RQ-016"].mutants == ()
+
+
 def test_what_has_no_story_is_asked_for_in_its_scene() -> None:
     """Deliveries of a cancelled consumer go back at once: by AUTO-008 as well, and by no rule about prefetch."""
     scene = entry(

@@ -11,6 +11,7 @@ from threading import Thread
 import pytest
 
 from codec import methods as m
+from codec import values
 from codec.errors import ReplyCode
 from conformance.catalogue.profiles import load
 from conformance.catalogue.rules.features import (
@@ -247,6 +248,21 @@ def test_what_has_an_effect_shows_where_a_flag_has_none(
     assert {name: found[name].state for name in names} == dict.fromkeys(names, OFFERED)
 
 
+def test_a_stranger_that_takes_any_form_of_x_match_knows_none_of_those_with_x(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on OpenAMQ and JORAM, where all headers of a binding count, and a form that they do not know is all."""
+    bind = HANDLERS[m.QueueBind]
+
+    def all_of_them(channel: Channel, method: m.QueueBind) -> None:
+        table = values.plain(method.arguments)
+        if "x-probe" in table:
+            method.arguments = values.table({"x-match": "all-with-x", "x-probe": table["x-probe"]})
+        bind(channel, method)
+
+    monkeypatch.setitem(HANDLERS, m.QueueBind, all_of_them)
+    found = offered(monkeypatch, heeded=True)
+    assert found["x-match all-with-x"] == Answer("x-match all-with-x", REFUSED, "it is passed over")
+
+
 def test_a_channel_that_is_full_does_not_serve_one_consumer_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     found = offered(monkeypatch, "prefetch.one-for-all-consumers", heeded=False)
     assert found["x-single-active-consumer"] == Answer("x-single-active-consumer", REFUSED, "it is passed over")
@@ -354,3 +370,17 @@ def test_the_doctor_declares_in_a_way_that_is_not_refused() -> None:
         diagnosis = examine(Target.parse(broker.url))
     assert diagnosis.failed is None
     assert [line.partition(":")[0] for line in diagnosis.offers[1:]] == [DURABLE, EXCLUSIVE]
+
+
+def test_a_broker_that_does_not_answer_who_declares_durable_queues(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on SwiftMQ, whose refusals do not arrive."""
+    declare = HANDLERS[m.QueueDeclare]
+
+    def transient(channel: Channel, method: m.QueueDeclare) -> None:
+        if not method.durable:
+            declare(channel, method)
+
+    monkeypatch.setitem(HANDLERS, m.QueueDeclare, transient)
+    with ReferenceBroker() as broker:
+        found = {one.feature: one for one in Inquiry(Target.parse(broker.url), 0.5).answers()}
+    assert (found[DURABLE].state, found["basic.nack"].state, found[TRANSIENT].state) == (SILENT, OFFERED, OFFERED)

@@ -49,8 +49,9 @@ PECULIAR = (
 )
 TO_BE_TAKEN = particulars.FLOATS, particulars.DEEP, particulars.OCTETS, particulars.LONG
 """Rules whose publishes `particulars` knows; what comes out shows that they are kept."""
-ELSEWHERE = frozenset({311, 320, 403, 404, 506})
-"""Codes that speak of something else than what a publish looks like."""
+ELSEWHERE = frozenset({311, 320, 403, 404, 504, 506})
+"""Codes that speak of something else than what a publish looks like: of its size, of rights and room, of what is not
+there, or of the channel."""
 OF_FRAMES = frozenset({501, 502, 503, 505})
 """Codes by which a broker says that it could not read something. Octets in a body are a common thing: by other codes it
 speaks of something else."""

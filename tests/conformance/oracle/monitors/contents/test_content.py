@@ -151,6 +151,7 @@ LAWFUL = {
     "1 < closed 406 60 40 no",
     "an exchange that is not there": refused(f"exchange=x {LATE}", "1 < closed 404 60 40 no exchange"),
     "a name, where the login does not tell who publishes": refused(OTHER),
+    "a channel that is not open": refused("split=1,3,2", "0 < kicked 504 60 40 CHANNEL_ERROR"),
 }
 TRAPS = {"a name, where the login does not tell who publishes": taken(OTHER)}
 
