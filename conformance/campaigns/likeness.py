@@ -75,8 +75,8 @@ def faults(results: Results) -> tuple[Fault, ...]:
     seconds = SECONDS.get(results.depth, 10.0)
     exhibits = {rule.id: case for rule in broken.values() if (case := _shortest(rule)) is not None}
     doubtful = {rule.id for rule in results.rules if rule.verdict == Verdict.INCONCLUSIVE}
-    telling = _telling(exhibits, results.profile, time.monotonic() + seconds)
-    explained = _explained(telling, broken.keys() | doubtful, results.profile, time.monotonic() + seconds)
+    revealing = _revealing(exhibits, results.profile, time.monotonic() + seconds)
+    explained = _explained(revealing, broken.keys() | doubtful, results.profile, time.monotonic() + seconds)
     explained = _with_scenes(explained, broken, results, time.monotonic() + seconds)
     return tuple(_grouped(broken, exhibits, doubtful, explained))
 
@@ -90,7 +90,7 @@ def _shortest(rule: RuleResult) -> Case | None:
 # -- who answers alike
 
 
-def _telling(exhibits: Exhibits, profile: str, until: float) -> Exhibits:
+def _revealing(exhibits: Exhibits, profile: str, until: float) -> Exhibits:
     """Those that an honest broker answers otherwise. Not every difference shows where a script plays an exchange: then
     all would answer alike, and explain it."""
     asked = {rule: partial(_shows, (), case, profile) for rule, case in exhibits.items()}
