@@ -113,8 +113,8 @@ def _meet(target: Target, profile: Profile | None, name: str | None, restart: st
 
 def welcome(target: Target, restart: str | None = None) -> tuple[Target, RawConnection]:
     """A connection that opens a channel, and how it came about: by what a client usually says of itself, else by the
-    least, else with heartbeats, else with fewer channels, then once more. One failure is no verdict on a broker; the first tells why. A broker
-    that ends over a login is brought back by `restart`, and then met with heartbeats.
+    least, else with heartbeats, else with fewer channels, then once more. One failure is no verdict on a broker; the
+    first tells why. A broker that ends over a login is brought back by `restart`, and then met with heartbeats.
 
     Raises Unreachable, or BadRestart.
     """

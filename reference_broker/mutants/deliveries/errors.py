@@ -169,7 +169,12 @@ def names_no_method(self: Intake, frame: codec.Frame) -> Ids:
     return 0, 0
 
 
-@replaces("intake.offender", "errors.names-exchanged", "closes name the number as the class, and the class as the number", "ERR-015")
+@replaces(
+    "intake.offender",
+    "errors.names-exchanged",
+    "closes name the number as the class, and the class as the number",
+    "ERR-015",
+)
 def names_exchanged(self: Intake, frame: codec.Frame) -> Ids:
     of_class, number = Intake.offender(self, frame)
     return number, of_class
