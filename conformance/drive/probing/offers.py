@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from conformance.catalogue.profiles import Profile
 from conformance.catalogue.rules.features import CROWD, DECLARATIONS, FEATURES, LARGE, OPTIONAL
-from conformance.drive.probing.probes import NOBODY, QUEUE_TYPE
+from conformance.drive.probing.probes import IN_ORDER, NOBODY, QUEUE_TYPE
 from conformance.drive.probing.questioned import OFFERED, REFUSED, Answer
 
 
@@ -23,8 +23,11 @@ def adapted(profile: Profile, answers: Sequence[Answer], *, known: bool) -> Prof
         if one.feature in FEATURES and one.state != OFFERED and one.feature not in refused
     }
     crowd = next((one.most - 1 or 1 for one in answers if one.feature == CROWD and one.most), None)
+    overtaken = any(one.feature == IN_ORDER and one.state == REFUSED for one in answers)
+    queues = {name: replace(one, same_channel_order=False) for name, one in profile.queues.items()}
     return replace(
         profile,
+        queues=queues if overtaken else profile.queues,
         crowd=crowd,
         body=next((one.most for one in answers if one.feature == LARGE), None),
         refused=refused,

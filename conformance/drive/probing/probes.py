@@ -16,6 +16,7 @@ then use that way. Where no message reaches a queue by its name, an exchange of 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 
 from codec import methods as m
@@ -55,6 +56,8 @@ UNHEARD_OF = frozenset({"basic.nack", "confirm.select", "exchange.bind", "direct
 """Methods of RabbitMQ, and its queue that is none. Who knows the text alone cannot read the methods and has no such
 queue, and may drop the connection without a word, or wait in silence."""
 REPLIES = "amq.rabbitmq.reply-to"
+IN_ORDER, EMPTY = "gets that see what their channel has published", "basic.get-empty"
+ROUNDS, IN_ONE_WRITE = 3, 20
 
 
 class Inquiry:
@@ -80,7 +83,7 @@ class Inquiry:
             about_queues += [*self._arguments(), *self._types()]
             about_queues += [*self._consumers(), *self._expiration()]
             found = [*about_queues, *self._exchanges(), *self._bindings(), *self._carbon(), self._crowd()]
-            found += [self._large(), self._reserved()]
+            found += [self._large(), self._reserved(), *self._in_order()]
             return [self._by_its_effect(self._beside_what_it_announces(answer)) for answer in found]
         finally:
             self._broker.clean()
@@ -309,6 +312,24 @@ class Inquiry:
         if answer.state == OFFERED or (_denied(answer) and _denied(self._elsewhere())):
             return answer
         return Answer(RESERVED, WRONG, answer.words)
+
+    def _in_order(self) -> Iterator[Answer]:
+        """Does a get find what its channel has published before? Some brokers hand messages on by another way than
+        gets, which overtake them. They come all the same: what does not is lost, and that is for the judge."""
+        for _ in range(ROUNDS if self._stranger else 0):
+            queue = self._broker.queue()
+            publish: Item = (m.BasicPublish(1, 0, "", queue.queue), b"probe", {})
+            get = m.BasicGet(1, 0, queue.queue, True)
+            came = self._broker.at_once(queue, [publish] * IN_ONE_WRITE + [get] * IN_ONE_WRITE, (effects.TAKEN, EMPTY))
+            left = came.count(EMPTY) if len(came) == IN_ONE_WRITE else 0
+            time.sleep(effects.PAUSE if left else 0)
+            if left and self._broker.ask("", [get] * left, effects.TAKEN).state == OFFERED:
+                last = self._broker.last
+                if last is not None and last.method == effects.TAKEN:
+                    yield Answer(IN_ORDER, REFUSED, f"{left} of {IN_ONE_WRITE} gets found nothing, and all came later")
+                    return
+        if self._stranger:
+            yield Answer(IN_ORDER, OFFERED)
 
     def _elsewhere(self) -> Answer:
         find = m.ExchangeDeclare(1, exchange=f"nobodys.{self._broker.prefix}x", type="direct", passive=True)

@@ -95,6 +95,26 @@ class Questioned:
         answer = self.ask("", steps, wanted, within)
         return None if answer.state == OFFERED else answer.words
 
+    def at_once(self, first: Item, then: Sequence[Item], wanted: Sequence[str]) -> list[str]:
+        """Asks this, and sends all the rest in one write: which of the wanted come, and in which order, until nothing
+        more comes or each of the rest has had its answer."""
+        connection, came = self._connected(""), list[str]()
+        answers = sum(bool(_reply(one)) for one in then)
+        try:
+            connection.send(m.ChannelOpen(1), first)
+            if self._heard(connection, _reply(first))[0] != OFFERED:
+                return came
+            connection.send(*led(then, self.instead) if self.instead else then)
+            until = time.monotonic() + self.patience
+            while len(came) < answers and connection.alive and time.monotonic() < until:
+                heard = connection.receive(max(0.0, until - time.monotonic()))
+                came += [one.method for one in heard if one.method in wanted]
+        except ConnectionLost:
+            pass
+        finally:
+            part(connection, 1.0)
+        return came
+
     def _connected(self, feature: str) -> RawConnection:
         """A connection for the next question. Who is gone was brought down by the one before."""
         try:

@@ -31,10 +31,11 @@ from conformance.drive.drivers import effects
 from conformance.drive.drivers.errors import Unreachable
 from conformance.drive.drivers.target import Target
 from conformance.drive.probing.offers import adapted
-from conformance.drive.probing.probes import Inquiry
+from conformance.drive.probing.probes import IN_ONE_WRITE, IN_ORDER, Inquiry
 from conformance.drive.probing.questioned import LOST, OFFERED, REFUSED, SILENT, WRONG, Answer
 from reference_broker import ReferenceBroker
 from reference_broker.core.broker import CAPABILITIES
+from reference_broker.core.channels import topology
 from reference_broker.core.channels.channel import Channel
 from reference_broker.core.connections.limits import Limits
 from reference_broker.core.errors import raised
@@ -384,3 +385,25 @@ def test_a_broker_that_does_not_answer_who_declares_durable_queues(monkeypatch: 
     with ReferenceBroker() as broker:
         found = {one.feature: one for one in Inquiry(Target.parse(broker.url), 0.5).answers()}
     assert (found[DURABLE].state, found["basic.nack"].state, found[TRANSIENT].state) == (SILENT, OFFERED, OFFERED)
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_gets_may_overtake_publishes(monkeypatch: pytest.MonkeyPatch, late: bool) -> None:
+    """As on OpenAMQ, which hands messages on by another thread than gets; unless they are lost."""
+    get, left = HANDLERS[m.BasicGet], [IN_ONE_WRITE if late else 1 << 30]
+
+    def early(channel: Channel, method: m.BasicGet) -> None:
+        if left[0] and len(topology.named_queue(channel, method.queue).ready) == IN_ONE_WRITE:
+            left[0] -= 1
+            channel.connection.send(m.BasicGetEmpty(channel.number))
+        else:
+            get(channel, method)
+
+    monkeypatch.setitem(HANDLERS, m.BasicGet, early)
+    with ReferenceBroker() as broker:
+        inquiry = Inquiry(Target.parse(broker.url), 1.0, stranger=True)
+        answers = inquiry.answers()
+    found = {one.feature: one for one in answers}[IN_ORDER]
+    assert found.state == (REFUSED if late else OFFERED)
+    fitting = adapted(load("documented"), answers, known=False)
+    assert fitting.queues["classic"].same_channel_order is not late
