@@ -252,7 +252,8 @@ class RawConnection:
             cause = self._wire.ended
             if cause in events.UNEXPECTED and not self._closing and not listens(self.target):
                 cause = "gone"
-            self._end = self._builder.local(events.END, cause=cause)
+            about = {"unfinished": True} if self._builder.unfinished else {}
+            self._end = self._builder.local(events.END, cause=cause, **about)
             self._emit(self._end)
 
     def _emit(self, event: Event) -> Event:

@@ -47,6 +47,8 @@ BESIDE: set[str] = set()
 """Rules of claims that are about refusals."""
 EXPLAINED: dict[str, tuple[str, ...]] = {}
 """By rules of claims: those that explain a refusal as well where the broker breaks them."""
+PASSED_OVER: dict[str, tuple[str, ...]] = {}
+"""By rules about mistakes: those that explain as well why one is passed over."""
 ANY, INTERNAL_ERROR = 0, 541
 """The code of a refusal for which no text names one; and what is no refusal."""
 OF_A_CHANNEL = ("CNF-016", "CNF-019", "TX-004", "TMO-001", "TMO-023")
@@ -98,6 +100,7 @@ def carried_out(fact: Overlooked, notes: Notes) -> None:
     """The broker did as asked; what the mode of the channel before may explain is CHAN-008's as well."""
     error, former = fact.error, fact.channel.previous
     unless = ("CHAN-008",) if error.rule == "TX-004" and former is not None and former.transactional else ()
+    unless = unless or PASSED_OVER.get(error.rule, ())
     allowed = f"channel.close {error.all_codes} for {error.what}"
     notes.find(error.rule, fact.event, allowed, fact.event.method, error.seq, unless=unless)
 
@@ -113,6 +116,7 @@ def never_closed(fact: Unanswered, notes: Notes) -> None:
             f"channel.close {error.all_codes} for {error.what}",
             "no channel.close comes",
             error.seq,
+            unless=PASSED_OVER.get(error.rule, ()),
         )
 
 
@@ -164,9 +168,10 @@ def is_over(fact: ConnectionFailed, *sent: int) -> bool:
 
 def _is_without_a_word(fact: ConnectionFailed, sent: set[int]) -> bool:
     """Did the broker end the connection over what was sent there, and say nothing? It listened after that, else the end
-    has another cause. A client that is silent too long may lose it so; and of a capture, the words may be missing."""
+    has another cause. A client that is silent too long may lose it so, and one that has begun a content, over that; and
+    of a capture, the words may be missing."""
     connection, handshake = fact.connection, fact.connection.handshake
-    if connection.heartbeat or connection.overheard or not connection.whole:
+    if connection.heartbeat or connection.overheard or not connection.whole or fact.event.args.get("unfinished"):
         return False
     if connection.refusals or connection.misused or (handshake.begun() and not handshake.entered):
         return False
@@ -269,9 +274,12 @@ def refuses(
     scope: Scope = "channel",
     also: tuple[int, ...] = (),
     hard: tuple[int, ...] = (),
+    unless: tuple[str, ...] = (),
 ) -> Callable[[Mistaken], Mistaken]:
     """Enters a mistake that `methods` may make: the broker must refuse them with this code, as `rule` says, or with one
-    of those that are right `also`. By a hard one it may close the connection instead."""
+    of those that are right `also`. By a hard one it may close the connection instead. `unless`: rules that explain it
+    as well where the mistake is passed over."""
+    PASSED_OVER[rule] = unless
     of_connections = (hard_errors.hard_error, hard_errors.channel_instead, silence.hard_mistake_let_pass)
     of_channels = (closed_over_a_mistake, carried_out, never_closed, connection_lost_over_a_mistake)
     _speak(rule, *(of_channels if scope == "channel" else of_connections))

@@ -23,7 +23,7 @@ BY_GET, BY_CONSUMER = "got", "consumed"
 BOTH_WAYS = frozenset({"MODE-002", "ACK-003"})
 """Rules about deliveries of gets and to consumers alike."""
 SINGLE_COPY = "ROUTE-009"
-AFTER_AN_END = frozenset({"ACK-016", "AUTO-006"})
+AFTER_AN_END = frozenset({"ACK-016", "ACK-018", "AUTO-006"})
 """Of settlements around the end of a consumer or a channel. That a settlement is final anywhere is said by others."""
 
 

@@ -11,7 +11,8 @@ from conformance.oracle.monitors.table import judges
 def first_tag(fact: Numbered, notes: Notes) -> None:
     """The first delivery of a channel has tag 1, whatever other channels and former lives of its number have had.
 
-    One that goes on from the former life says which of these is the fault; and 0 is a number of nobody's.
+    One that goes on from the former life says which of these is the fault; and 0 is a number of nobody's. That it has
+    to do with other channels is more than the wire shows where a first tag is wrong without any, too.
     """
     channel = fact.channel
     if channel.last_tag or channel.haunted:
@@ -22,6 +23,8 @@ def first_tag(fact: Numbered, notes: Notes) -> None:
         rules.append("TAG-006")
     if others and channel.former_tag:
         rules.append("TAG-007")
+    lives = [one for one in channel.connection.channels.values() if one is not channel]
+    alone = not any(other.last_tag or other.former_tag for other in lives)
     if fact.tag == 1:
         notes.exercise(*rules)
     else:
@@ -32,6 +35,7 @@ def first_tag(fact: Numbered, notes: Notes) -> None:
                 "delivery tag 1 on a channel that had no delivery yet",
                 f"{fact.event.method} with tag {fact.tag}",
                 channel.opened,
+                unless=() if alone else tuple(one for one in ("TAG-001", "TAG-006") if one != rule),
             )
 
 
@@ -59,6 +63,7 @@ def rising_tags(fact: Numbered, notes: Notes) -> None:
                 fact.event,
                 f"a tag above {last}, the highest on the channel so far",
                 f"{fact.event.method} with tag {tag}" + LEFT_OUT * (tag in fact.channel.skipped),
+                unless=tuple(one for one in ("TAG-003", *mixed) if one != rule),
             )
         return
     notes.exercise("TAG-003", *mixed)

@@ -74,7 +74,8 @@ LET_PASS = "CONTENT-006", "EXCH-013", "AUTH-010"
 
 
 def _too_high(fact: Confirmed, notes: Notes) -> None:
-    """Publishes before the select may have been counted because a former life of the number was in confirm mode."""
+    """Publishes before the select may have been counted because a former life of the number was in confirm mode. What
+    fits several rules alike is for those that are broken elsewhere as well."""
     channel, number, error = fact.channel, fact.number, fact.channel.method_error
     if error is not None and error.number:
         allowed, seen = f"no answer to {error.what}", f"{fact.event.method} {number}"
@@ -96,13 +97,15 @@ def _too_high(fact: Confirmed, notes: Notes) -> None:
     )
     unless = ("ERR-007",) if channel.former_confirm and above <= channel.plain else ()
     guesses = (("CNF-002", channel.plain), ("CNF-023", elsewhere), ("CNF-026", channel.oversize))
-    for rule in ("CNF-006", *(rule for rule, count in guesses if above <= count)):
+    fitting = tuple(rule for rule, count in guesses if above <= count)
+    for rule in ("CNF-006", *fitting):
+        others = (one for one in ("CNF-006", *fitting) if one != rule)
         notes.find(
             rule,
             fact.event,
             f"numbers up to {channel.published}, the count of complete publishes",
             f"{fact.event.method} {number}",
-            unless=unless,
+            unless=(*unless, *others),
         )
 
 
@@ -122,7 +125,8 @@ def _again(fact: Confirmed, notes: Notes) -> None:
     """It resolves nothing: all that it speaks of was resolved before.
 
     One confirm for each of several queues says that the first came when not all of them had the message. With each that
-    is fewer it is too early to tell; and who has repeated others says nothing of queues, nor does who repeats any.
+    is fewer it is too early to tell; and who has repeated others says nothing of queues, nor does who repeats any. Who
+    confirms without the mode may have done so with what was published before the select.
     """
     channel, number = fact.channel, fact.number
     before = "basic.nack" if number in channel.refused else "basic.ack"
@@ -141,7 +145,7 @@ def _again(fact: Confirmed, notes: Notes) -> None:
         fact.event,
         f"no further confirm for {number}: {'everything up to it' if fact.multiple else 'it'} is already resolved",
         f"{fact.event.method} {number}{', multiple' if fact.multiple else ''}, after {before}",
-        unless=("CNF-004",) if rule == "CNF-010" else (),
+        unless=("CNF-004",) if rule == "CNF-010" else ("CNF-023",) if channel.plain else (),
     )
 
 
