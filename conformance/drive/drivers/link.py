@@ -195,9 +195,8 @@ class RawConnection:
         elif event.method == "connection.close-ok":
             if not self.lingering:
                 self._wire.close()
-        elif event.method == "channel.flow":
-            if event.channel not in self._closed and not self._closing:
-                answers.append(m.ChannelFlowOk(event.channel, bool(event.args.get("active"))))
+        elif event.channel not in self._closed and not self._closing:
+            answers.append(m.ChannelFlowOk(event.channel, bool(event.args.get("active"))))
 
     def _agree(self, event: Event, answers: list[codec.Method]) -> None:
         """An end is agreed to once: a broker that answers the answer by one more close would never come to an end."""

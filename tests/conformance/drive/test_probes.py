@@ -225,7 +225,7 @@ def test_a_stranger_offers_the_arguments_that_have_an_effect(monkeypatch: pytest
 
 def test_a_stranger_does_not_offer_what_it_passes_over(monkeypatch: pytest.MonkeyPatch) -> None:
     found = offered(monkeypatch, heeded=False)
-    for name in effects.QUESTIONS:
+    for name in effects.QUESTIONS.keys() - {"direct reply-to"}:
         assert found[name] == Answer(name, REFUSED, "it is passed over")
     assert found["topic exchange"].state == OFFERED
 
@@ -354,3 +354,40 @@ def test_the_doctor_declares_in_a_way_that_is_not_refused() -> None:
         diagnosis = examine(Target.parse(broker.url))
     assert diagnosis.failed is None
     assert [line.partition(":")[0] for line in diagnosis.offers[1:]] == [DURABLE, EXCLUSIVE]
+
+
+def test_what_cannot_be_seen_is_not_promised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This broker does not answer a get, so it may not know the arguments."""
+    monkeypatch.setitem(HANDLERS, m.BasicGet, lambda channel, method: None)
+    monkeypatch.setattr(Inquiry, "_use", lambda self: [])
+    with ReferenceBroker() as broker:
+        found = {one.feature: one for one in Inquiry(Target.parse(broker.url), PATIENCE, stranger=True).answers()}
+    for name in ("x-expires", "x-dead-letter-exchange", "alternate-exchange", "x-max-length"):
+        assert (found[name].state, found[name].words[:33]) == (REFUSED, "that it has an effect does not sh")
+
+
+def test_who_serves_consumers_of_any_queue_offers_no_direct_replies(monkeypatch: pytest.MonkeyPatch) -> None:
+    consume = HANDLERS[m.BasicConsume]
+
+    def any_queue(channel: Channel, method: m.BasicConsume) -> None:
+        HANDLERS[m.QueueDeclare](channel, m.QueueDeclare(1, queue=method.queue, durable=True, no_wait=True))
+        consume(channel, method)
+
+    monkeypatch.setitem(HANDLERS, m.BasicConsume, any_queue)
+    with ReferenceBroker() as broker:
+        found = {one.feature: one for one in Inquiry(Target.parse(broker.url), PATIENCE, stranger=True).answers()}
+    assert found["direct reply-to"].state == REFUSED
+
+
+def test_who_fails_over_an_argument_alone_knows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    get = HANDLERS[m.BasicGet]
+
+    def falls_silent(channel: Channel, method: m.BasicGet) -> None:
+        queue = channel.vhost.queues.get(method.queue)
+        if queue is None or queue.settings.max_length is None:
+            get(channel, method)
+
+    monkeypatch.setitem(HANDLERS, m.BasicGet, falls_silent)
+    with ReferenceBroker() as broker:
+        found = {one.feature: one for one in Inquiry(Target.parse(broker.url), PATIENCE, stranger=True).answers()}
+    assert (found["x-max-length"].state, found["x-message-ttl"].state) == (OFFERED, OFFERED)

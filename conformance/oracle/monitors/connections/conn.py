@@ -289,7 +289,7 @@ def answers_amid(fact: Passed, notes: Notes) -> None:
 
 @judges(HeartbeatReceived, "CONN-022", "CONN-023", "CONN-024")
 def beats(fact: HeartbeatReceived, notes: Notes) -> None:
-    """A heartbeat of the broker, where some were agreed; one that answers a heartbeat of the client is none of these."""
+    """A heartbeat of the broker, where some were agreed; an answer to one of the client is no beat."""
     connection, event = fact.connection, fact.event
     handshake = connection.handshake
     if not handshake.tuned:
