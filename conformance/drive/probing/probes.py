@@ -197,7 +197,7 @@ class Inquiry:
         yield self._broker.ask("nowait", (queue, m.QueueDelete(1, 0, queue.queue)), "queue.delete-ok")
         for feature, about in ABOUT_QUEUES.items():
             queue = self._broker.queue()
-            asked = about(queue.queue)
+            asked = about(queue)
             yield self._broker.ask(feature, (queue, asked), f"{asked.NAME}-ok")
 
     def _gets(self) -> Answer:
