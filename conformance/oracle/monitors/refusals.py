@@ -43,6 +43,8 @@ LIMIT = re.compile(r"\blimit\b.*\b(reached|exceeded)\b|\b(reached|exceeded)\b.*\
 RIGHTS = "AUTH"
 ASKING: dict[str, str] = {}
 """By rules that say what is there: the rule about asking for it."""
+MISSING = {"QUEUE-002": "QUEUE-001", "EXCH-006": "EXCH-001"}
+"""By rules about asking for what is there: those about asking for what is not."""
 BESIDE: set[str] = set()
 """Rules of claims that are about refusals."""
 EXPLAINED: dict[str, tuple[str, ...]] = {}
@@ -316,6 +318,11 @@ def grants(
         return applies
 
     return enter
+
+
+def shown_by(rule: str) -> str:
+    """The rule that must hold if this one is to be seen to: what is found shows nothing where anything is."""
+    return MISSING.get(ASKING.get(rule, rule), "")
 
 
 def _speak(rule: str, *functions: Callable[..., None]) -> None:
