@@ -1,6 +1,7 @@
 """Wrong brokers made by a machine before the suite: `make mutation SAMPLE=400 [SEED=n] [DEPTH=ci|deep]`.
 
     python -m tools.mutation [--sample N] [--seed SEED] [--depth DEPTH] [--base DEPTH] [--dialect D] [--machines-alone]
+        [--kinds KIND ...]
 
 Prints one line a broker and the detection curve. What is done is in a journal that belongs to the sources, so the same
 command carries on where it was interrupted. The figures go to build/mutation.json, one document for each depth,
@@ -26,6 +27,7 @@ from tools.mutation.campaign import BOUNDS, Campaign, Failed, Sampled
 from tools.mutation.curve import Figures, figures, line, sound, words
 from tools.mutation.sites import mutations
 from tools.mutation.survey import ExamSettings
+from tools.mutation.triggers import TRIGGERS
 
 FIGURES = Path("build") / "mutation.json"
 FOLDER = Path("build") / "mutation"
@@ -39,7 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     settings = ExamSettings(options.depth, options.seed, options.dialect, options.machines_alone)
     journal = Journal(options.folder, f"exams-{own_sources()}")
-    campaign = Campaign(settings, options.base or BASES[options.depth], journal, options.workers, options.bound)
+    campaign = Campaign(
+        settings, options.base or BASES[options.depth], journal, options.workers, options.bound, options.kinds
+    )
     done: list[Sampled] = []
     code, begin = DONE, time.monotonic()
     try:
@@ -68,6 +72,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--base", choices=BOUNDS, help="depth at which mutations have to show (default: ci at most)")
     parser.add_argument("--dialect", choices=DIALECTS, default="documented", help="as which they are made and judged")
     parser.add_argument("--machines-alone", action="store_true", help="the scenes take no part")
+    parser.add_argument("--kinds", nargs="+", choices=TRIGGERS, default=tuple(TRIGGERS), help="of triggers (all)")
     parser.add_argument("--bound", type=float, metavar="SECONDS", help="of one exam (default: by depth)")
     parser.add_argument("-n", "--workers", type=int, default=os.cpu_count() or 1, help="so many at a time")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where the journal is (%(default)s)")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from multiprocessing import active_children
@@ -61,8 +61,10 @@ class Campaign:
         journal: Journal,
         workers: int,
         bound: float | None = None,
+        kinds: Sequence[str] = tuple(TRIGGERS),
     ) -> None:
-        """`base`: the depth at which a mutation has to show."""
+        """`base`: the depth at which a mutation has to show. `kinds`: of the triggers, taken in turn."""
+        self.kinds = kinds
         self.settings, self.journal, self.workers = settings, journal, workers
         self.base = replace(settings, depth=base, machines_alone=False)
         self.bound = bound
@@ -94,7 +96,7 @@ class Campaign:
     def one(self, number: int, reach: dict[At, Reach], deeper: dict[At, Reach]) -> Sampled:
         """The first mutation drawn for this number that shows, with its trigger."""
         chance = random.Random(f"{self.settings.seed} {number}")
-        kind = list(TRIGGERS)[number % len(TRIGGERS)]
+        kind = self.kinds[number % len(self.kinds)]
         known = [one for one in mutations() if one.at in reach]
         passed_over = 0
         for mutation in chance.sample(known, len(known)):

@@ -1,10 +1,10 @@
-"""When a mutated place is wrong: a trigger, out of seven kinds, drawn by seed among those that can hold at that place.
+"""When a mutated place is wrong: a trigger, out of eight kinds, drawn by seed among those that can hold at that place.
 
 `from`, `every`: from the k-th occasion on, or on every k-th. `second`: only the second time on a channel, queue or
 consumer, or for the second consumer under a tag, or the second channel under a number. `size`: only from so many on, at
 2^n or beside it. `feature`: only if another feature was used before. `connection`: only on another connection than the
-oldest that is open. `write`: only if two methods or more came in one write. An occasion is an execution at which right
-and wrong differ.
+oldest that is open. `write`: only if two methods or more came in one write. `nature`: only for a queue, message,
+consumer or channel that is of this nature. An occasion is an execution at which right and wrong differ.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from tools.mutation.natures import NATURES, has_nature
 from tools.mutation.past import DEAD_LETTER, FEATURES, LIMIT, NOWAIT, REOPEN, Past
 from tools.mutation.subjects import TWICE, Subjects, size
 
@@ -89,6 +90,7 @@ _HOLDS: dict[str, Callable[[Trigger, Occasion], bool]] = {
     "feature": _feature,
     "connection": _connection,
     "write": lambda trigger, now: now.past.together > 1,
+    "nature": lambda trigger, now: has_nature(trigger.scope, trigger.what, now.about()),
 }
 _NEEDS = {"always": "", "from": "", "every": ""}
 
@@ -122,6 +124,7 @@ TRIGGERS: dict[str, list[Trigger]] = {
     "feature": [Trigger("feature", what, scope) for scope, features in USED.items() for what in features],
     "connection": [Trigger("connection")],
     "write": [Trigger("write")],
+    "nature": [Trigger("nature", what, scope) for scope, natures in NATURES.items() for what in natures],
 }
 
 

@@ -31,6 +31,7 @@ _TRIGGERS = {
     "feature": "only if another feature was used before",
     "connection": "only on another connection than the first",
     "write": "only if two methods came in one write",
+    "nature": "only for a queue, message, consumer or channel of one nature",
 }
 
 

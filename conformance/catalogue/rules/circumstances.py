@@ -45,7 +45,7 @@ NAMES: Mapping[str, str] = {
     "unopened-work": "a close, a publish, a settlement or a method about a queue is sent on a channel that is not open",
     "mandatory-to-the-full": "a mandatory publish goes to a queue that rejects and may be full (by a policy, too)",
     "queue-deleted-under-consumer": "a client has deleted a queue that has a consumer",
-    "channel-shared": "a second consumer is started on a channel",
+    "channel-shared": "two consumers, or a consumer and a basic.get, share a channel",
     "wrong-frame-end": "a frame ends with another octet than CE",
     "longer-body": "a body is longer than its header announced",
     "misplaced-content": "a content frame comes where no content is due",

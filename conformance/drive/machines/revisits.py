@@ -43,6 +43,7 @@ OWN_WEAR = {
 """What the scenes of a family are about is what was done so often, and else something that is drawn. Whether a consumer
 is refused rightly is not certain while others may just have left."""
 CROWDS = (0,) * 7 + (70,)
+LISTENERS = 0, 0, 0, 1, 2
 PASSES = 2, 2, 2, 3
 ALL_WORN = 150
 """So often on all channels of a history together, at most: judges remember a few hundred of a kind."""
@@ -78,6 +79,8 @@ class Circumstances:
     """The scene is played so many times."""
     crowd: int = 0
     """So many bindings of a direct or topic exchange lead nothing to an idle queue."""
+    listeners: int = 0
+    """So many consumers of an idle queue are on each channel, and get nothing."""
     forms: Forms = field(default_factory=Forms)
 
     @classmethod
@@ -97,6 +100,7 @@ class Circumstances:
             passes=chance.choice(PASSES),
             crowd=chance.choice(CROWDS),
             forms=Forms.drawn(chance),
+            listeners=chance.choice(LISTENERS),
         )
 
 
@@ -106,6 +110,8 @@ class Veteran(Stage):
     _now: Circumstances
     _reserved = ""
     """The queue of a channel's past. It is declared before the scene, which may ask for the last that was declared."""
+    _idle = ""
+    """The queue of the listeners."""
     _again = False
     _alive = _worn = _stocked = 0
     _former: RawConnection | None = None
@@ -130,6 +136,7 @@ class Veteran(Stage):
         """What this pass uses again."""
         self._before: dict[Channel, int] = {}
         super().connect("older")
+        self._idle = super().queue() if circumstances.listeners else ""
         self._reserved = super().queue(before.arguments(super().queue, circumstances.used))
         with self._beside():
             before.lived(self, self.backstage(self._reserved), self._reserved, circumstances.used)
@@ -272,7 +279,7 @@ class Veteran(Stage):
         """A channel of a pass before that is idle."""
         for channel in self._opened if self._again else ():
             here = channel.state == "open" and channel.connection.alive
-            if here and channel not in self._taken and not _busy(channel):
+            if here and channel not in self._taken and not self._busy(channel):
                 self._taken.add(channel)
                 self._count_from_here(channel)
                 return channel
@@ -304,6 +311,7 @@ class Veteran(Stage):
             if self._alive < LIVED:
                 self._alive += 1
                 before.lived(self, channel, self._reserved, self._now.used)
+                self._listen(channel)
             if self._now.worn and self._worn + self._now.worn <= ALL_WORN:
                 self._worn += self._now.worn
                 wear = next((OWN_WEAR[one] for one in OWN_WEAR if self._about(one)), self._now.wear)
@@ -314,8 +322,15 @@ class Veteran(Stage):
             self._taken.add(channel)
         return channel
 
+    def _listen(self, channel: Channel) -> None:
+        with self.batch():
+            for _ in range(self._now.listeners):
+                channel.consume(self._idle)
+        self.quiesce()
 
-def _busy(channel: Channel) -> bool:
-    """Does it hold anything, or is it in a mode?"""
-    view = channel.view
-    return view is None or bool(view.unacked or view.consumers or view.confirm or view.transactional)
+    def _busy(self, channel: Channel) -> bool:
+        """Does it hold anything, serve anybody but listeners, or is it in a mode?"""
+        view = channel.view
+        if view is None or view.unacked or view.confirm or view.transactional:
+            return True
+        return any(consumer.queue != self._idle for consumer in view.consumers.values())

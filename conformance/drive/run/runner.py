@@ -7,7 +7,7 @@ off. A play asserts nothing either; its judgement says everything.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic, TypeVar
@@ -19,13 +19,16 @@ from conformance.drive.drivers.errors import ConnectionLost
 from conformance.drive.machines import search
 from conformance.drive.machines.campaign import Scheduler
 from conformance.drive.machines.revisits import Circumstances, Veteran
+from conformance.drive.machines.soak import Course, run_course
 from conformance.drive.run.audience import Audience, Listener, Witness
 from conformance.drive.run.bench import Bench
 from conformance.drive.run.plays import Play, plays
-from conformance.drive.run.size import PARTS, REVISITS, STEPS, examples
+from conformance.drive.run.size import PARTS, REVISITS, ROUNDS, STEPS, examples
 from conformance.drive.stage import NotOffered, SceneOver, Stage
 
 A = TypeVar("A", bound=Audience)
+Played = tuple[Stage, BaseException | None]
+"""The stage of a history that is over, and what went wrong and is no finding."""
 
 
 def observe(play: Play, bench: Bench, witness: Witness) -> BaseException | None:
@@ -41,14 +44,14 @@ def observe(play: Play, bench: Bench, witness: Witness) -> BaseException | None:
     return failure
 
 
-def perform(play: Play, bench: Bench) -> tuple[Stage, BaseException | None]:
+def perform(play: Play, bench: Bench) -> Played:
     """A scene from its first frame to its judgement, and what went wrong and is no finding. What it declared is gone
     again."""
     with bench.staged(Stage, play.name, play.check.rules, play.queue_type) as stage:
         return stage, run(stage, play.on(stage))
 
 
-def once_more(play: Play, bench: Bench) -> tuple[Stage, BaseException | None]:
+def once_more(play: Play, bench: Bench) -> Played:
     """The same under circumstances that the seed draws."""
     drawn = Circumstances.drawn(bench.seed + (play.again or 0), play.first)
     if play.timed:
@@ -112,16 +115,29 @@ class Machines(Generic[A]):
 
     def revisit(self, part: int) -> None:
         """Scenes once more, those of this part, in a drawn order: a slow broker leaves time for a few, and each
-        seed for others. Raises what went wrong first and is no finding, when all are over; that the broker hung up in
-        one of them keeps nobody from the others."""
-        bench, audience = self.bench, self.audience
-        trouble: BaseException | None = None
+        seed for others."""
+        bench = self.bench
         scenes = list(revisited(part, bench.profile, self.queue_type, bench.depth, bench.around))
         random.Random(bench.seed).shuffle(scenes)
-        for play in scenes:
-            if (bench.guard is not None and bench.guard.over) or not audience.fit():
+        self._follow([partial(once_more, play, bench) for play in scenes])
+
+    def soak(self, courses: Sequence[Course]) -> None:
+        """Each of these courses, so many rounds as the depth says."""
+        self._follow([partial(self._soaked, course) for course in courses])
+
+    def _soaked(self, course: Course) -> Played:
+        with self.bench.staged(Stage, f"soak_{course.name}", (), self.queue_type) as stage:
+            return stage, run(stage, partial(run_course, course, stage, ROUNDS[self.bench.depth]))
+
+    def _follow(self, histories: Sequence[Callable[[], Played]]) -> None:
+        """Plays these while there is time. Raises what went wrong first and is no finding, when all are over; that the
+        broker hung up in one of them keeps nobody from the others."""
+        guard, audience = self.bench.guard, self.audience
+        trouble: BaseException | None = None
+        for play in histories:
+            if (guard is not None and guard.over) or not audience.fit():
                 break
-            stage, failure = once_more(play, bench)
+            stage, failure = play()
             audience.after(stage)
             audience.contribute(stage.judgement, stage.events)
             if not isinstance(failure, ConnectionLost):

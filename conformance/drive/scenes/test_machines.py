@@ -7,6 +7,7 @@ of `--seed`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import pytest
@@ -23,6 +24,12 @@ from conformance.drive.machines.protocol.wire import WIRE
 from conformance.drive.machines.requeueing import REQUEUEING
 from conformance.drive.machines.search import Machine
 from conformance.drive.machines.settlement import SCHEDULERS, SETTLEMENT, Scheduler
+from conformance.drive.machines.soak import Course
+from conformance.drive.machines.soak.consumers import CONSUMERS
+from conformance.drive.machines.soak.deliveries import DELIVERIES
+from conformance.drive.machines.soak.messages import MESSAGES
+from conformance.drive.machines.soak.publishing import PUBLISHING
+from conformance.drive.machines.soak.topology import TOPOLOGY
 from conformance.drive.machines.timeouts import TIMED_OUT
 from conformance.drive.run.size import PARTS
 from conformance.drive.scenes.marks import rule
@@ -34,6 +41,8 @@ class CampaignFixture(Protocol):
     def run(self, machine: Machine, scheduler: Scheduler) -> None: ...
 
     def revisit(self, part: int) -> None: ...
+
+    def soak(self, courses: Sequence[Course]) -> None: ...
 
 
 @rule(families=("TAG", "MODE", "ACK", "ERR", "RQ"))
@@ -115,3 +124,33 @@ def test_timeouts(campaign: CampaignFixture, machine: Machine) -> None:
 def test_revisits(campaign: CampaignFixture, part: int) -> None:
     """Every scene once more, where channels and queues have a past, and where the same is said in other forms."""
     campaign.revisit(part)
+
+
+@rule(families=("TAG", "MODE", "ACK", "ERR", "RQ", "AUTO", "GET"), depth="ci")
+def test_soak_deliveries(campaign: CampaignFixture) -> None:
+    """Deliveries are settled and returned in every way, a thousand times in a row."""
+    campaign.soak(DELIVERIES)
+
+
+@rule(families=("QOS", "CAN", "CONSUME", "SAC"), depth="ci")
+def test_soak_consumers(campaign: CampaignFixture) -> None:
+    """Consumers come and go, and get messages under limits, a thousand times in a row."""
+    campaign.soak(CONSUMERS)
+
+
+@rule(families=("CNF", "TX", "RETURN", "DRT"), depth="ci", queue_types=("classic",))
+def test_soak_publishing(campaign: CampaignFixture) -> None:
+    """Confirms, returns, transactions and replies, a thousand times in a row."""
+    campaign.soak(PUBLISHING)
+
+
+@rule(families=("QUEUE", "EXCH", "BIND", "ROUTE", "CHAN", "NOWAIT"), depth="ci", queue_types=("classic",))
+def test_soak_topology(campaign: CampaignFixture) -> None:
+    """Queues, exchanges, bindings and channels are made and removed, a thousand times in a row."""
+    campaign.soak(TOPOLOGY)
+
+
+@rule(families=("TTL", "DLX", "LEN", "PRIO"), depth="ci")
+def test_soak_messages(campaign: CampaignFixture) -> None:
+    """Messages expire, are dropped, die and go by priority, a thousand times in a row."""
+    campaign.soak(MESSAGES)

@@ -69,13 +69,18 @@ def drawn(sampled: list[Sampled]) -> list[tuple[str, str]]:
 
 
 def test_the_same_seed_draws_the_same_and_a_larger_sample_has_the_smaller_in_it(asked: Any, tmp_path: Path) -> None:
-    few = list(campaign(tmp_path / "few").sampled(7))
-    many = list(campaign(tmp_path / "many").sampled(14))
+    few = list(campaign(tmp_path / "few").sampled(8))
+    many = list(campaign(tmp_path / "many").sampled(16))
     other = list(campaign(tmp_path / "other", replace(SETTINGS, seed=8)).sampled(7))
-    assert drawn(many)[:7] == drawn(few) != drawn(other)
+    assert drawn(many)[:8] == drawn(few) != drawn(other)
     assert [one.trigger.kind for one in many] == 2 * list(TRIGGERS)
     assert {one.mutation.module for one in many} <= set(VISIBLE)
     assert sum(one.passed_over for one in many) > 0
+
+
+def test_triggers_of_some_kinds_only(asked: Any, tmp_path: Path) -> None:
+    drawn = Campaign(SETTINGS, "ci", Journal(tmp_path, "exams"), workers=1, kinds=("nature", "write")).sampled(4)
+    assert [one.trigger.kind for one in drawn] == ["nature", "write", "nature", "write"]
 
 
 def test_what_was_done_is_not_done_again(asked: list[Any], tmp_path: Path) -> None:

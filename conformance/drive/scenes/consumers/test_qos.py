@@ -311,13 +311,14 @@ def test_limits_are_those_of_their_channel(stage: Stage) -> None:
 
 
 @rule("QOS-022", queue_types=("classic",))
-def test_raising_and_removing_a_limit_delivers_at_once(stage: Stage) -> None:
-    """A channel's limit of 2 is reached, and three consumers wait; it becomes 5, then 0."""
+@pytest.mark.parametrize("last", [0, 5_000])
+def test_raising_and_removing_a_limit_delivers_at_once(stage: Stage, last: int) -> None:
+    """A channel's limit of 2 is reached, and three consumers wait; it becomes 5, then it is none, or a high one."""
     channel = limited(stage, stocked(stage, 10), 2, shared=True)
     for _ in "12":
         channel.consume(stocked(stage, 2))
         stage.quiesce()
-    for limit in (5, 0):
+    for limit in (5, last):
         channel.qos(limit, global_=True)
         stage.quiesce()
 

@@ -36,7 +36,7 @@ def consumed(model: Model, connection: Connection, event: Event) -> Found:
         yield f"connection {connection.name}", "tag-used-again-here"
     if tag in channel.consumers:
         yield from on(channel, "tag-taken")
-    elif channel.consumers:
+    elif channel.consumers or channel.getting:
         yield life(channel), "channel-shared"
     ranked, limited = "x-priority" in (event.args.get("arguments") or {}), channel.shared.count > 0
     beside = _consumers_of(model, event.queue or "") if ranked or limited else []

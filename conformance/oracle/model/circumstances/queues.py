@@ -100,9 +100,11 @@ def _names_a_time(event: Event) -> bool:
 
 def got(model: Model, connection: Connection, event: Event) -> Found:
     yield from nameless(model, connection, event)
-    queue = model.queues.get(event.queue or "")
+    queue, channel = model.queues.get(event.queue or ""), connection.channels.get(event.channel)
     if queue is not None and queue.deletion is not None and not queue.deletion.known:
         yield f"connection {connection.name}", "get-meets-deletion"
+    if channel is not None and channel.consumers:
+        yield life(channel), "channel-shared"
 
 
 def queue_deleted(model: Model, connection: Connection, event: Event) -> Found:

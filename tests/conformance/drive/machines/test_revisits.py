@@ -12,7 +12,7 @@ from conformance.catalogue import profiles
 from conformance.drive.drivers.raw import Target
 from conformance.drive.machines import before
 from conformance.drive.machines.revisits import ALL_WORN, Circumstances, Veteran
-from conformance.drive.stage import SceneOver
+from conformance.drive.stage import SceneOver, Stage
 from conformance.history.recorder import Recorder
 
 
@@ -106,6 +106,29 @@ def test_idle_bindings_lead_nothing_anywhere(veteran: Veteran) -> None:
     assert veteran.finish().findings == []
     assert sum(one.method == "queue.bind-ok" for one in veteran.events) == 2 * 71
     veteran.cleanup()
+
+
+def test_listeners_get_nothing_and_do_not_keep_a_channel_from_being_used_again(veteran: Veteran) -> None:
+    seen: list[tuple[int, int]] = []
+
+    def scene() -> None:
+        channel = veteran.channel()
+        view = channel.view
+        seen.append((channel.number, len(view.consumers) if view else 0))
+        veteran.fetch(channel, _stocked(veteran), no_ack=True)
+
+    veteran.repeat(scene, replace(under(), listeners=2))
+    assert veteran.finish().findings == []
+    assert seen[0] == seen[1], "the same channel, with two consumers of an idle queue"
+    assert seen[0][1] == 2
+    assert "basic.deliver" not in [one.method for one in veteran.events]
+    veteran.cleanup()
+
+
+def _stocked(stage: Stage) -> str:
+    queue = stage.queue()
+    stage.backstage(queue).publish(queue)
+    return queue
 
 
 def test_a_pass_whose_connection_ended_leaves_the_next_one_another(veteran: Veteran) -> None:

@@ -351,6 +351,19 @@ def test_a_queue_may_be_full_by_its_octets(play: Any, declared: str, arises: boo
     assert "mandatory-to-the-full" in met(play, "mandatory-to-the-full", ruled)
 
 
+@pytest.mark.parametrize(
+    ("steps", "arises"),
+    [
+        ("@consume 1 q c \n 1 > get q", True),
+        ("@open 1 \n 1 > get q \n 1 > consume q c", True),
+        ("@open 1 \n 1 > get q \n 1 < get-empty \n 1 > consume q c", False),
+        ("@consume 1 q c \n @open 2 \n 2 > get q", False),
+    ],
+)
+def test_a_get_and_a_consumer_share_a_channel(play: Any, steps: str, arises: bool) -> None:
+    assert ("channel-shared" in met(play, "channel-shared", f"@queue q \n {steps}")) is arises
+
+
 @pytest.mark.parametrize(("seconds", "arises"), [(0.1, False), (0.6, True)])
 def test_another_consumer_may_time_out_while_the_channel_waits_for_close_ok(
     play: Any, seconds: float, arises: bool

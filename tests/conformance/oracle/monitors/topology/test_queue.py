@@ -238,3 +238,10 @@ def test_who_lets_the_owner_use_an_exclusive_queue_has_refused_nobody(play) -> N
     """QUEUE-007: it was held where nobody else had tried, as on StrangeQ, which is not asked for queues."""
     used = play(BESIDE + "d:2 > purge q \n d:2 < purge-ok says=0")
     assert (used.broken, used.exercised.get("QUEUE-007", 0)) == ([], 0)
+
+
+def test_who_does_not_know_the_last_queue_has_not_refused_a_binding(play) -> None:
+    """BIND-008 speaks of a queue that is named."""
+    refused = "1 < closed 404 50 20 NOT_FOUND"
+    assert play(Q + f"@exchange x \n 1 > bind - x key \n {refused}").broken == ["QUEUE-015"]
+    assert play(Q + f"@exchange x \n 1 > bind q x key \n {refused}").broken == ["BIND-008"]

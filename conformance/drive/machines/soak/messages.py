@@ -1,0 +1,131 @@
+"""Courses about messages that wait: they expire, are dropped, become dead letters, and go by priority."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from conformance.drive.channel import Channel
+from conformance.drive.machines.soak import Course, Lap
+from conformance.drive.stage import Stage
+
+
+def expire(stage: Stage) -> Lap:
+    """What may live for no time at all is a dead letter at once."""
+    stage.require("expiration")
+    channel, queue, grave = _with_grave(stage)
+    reader = stage.channel()
+
+    def lap(rounds: int) -> Iterator[None]:
+        channel.publish(queue, rounds, properties={"expiration": "0"})
+        stage.go_round(channel)
+        yield
+        yield from _take(reader, grave, rounds)
+
+    return lap
+
+
+def reject(stage: Stage) -> Lap:
+    """What is rejected becomes a dead letter."""
+    channel, queue, grave = _with_grave(stage)
+    reader = stage.channel()
+
+    def lap(rounds: int) -> Iterator[None]:
+        channel.publish(queue, rounds)
+        for _ in range(rounds):
+            channel.get(queue)
+        yield
+        for tag in channel.unacked:
+            channel.reject(tag, requeue=False)
+        stage.go_round(channel)
+        yield
+        yield from _take(reader, grave, rounds)
+
+    return lap
+
+
+def drop_the_oldest(stage: Stage) -> Lap:
+    """A queue for two messages drops one for each that comes, and it becomes a dead letter."""
+    channel, queue, grave = _with_grave(stage, **{"x-max-length": 2})
+    reader = stage.channel()
+
+    def lap(rounds: int) -> Iterator[None]:
+        channel.publish(queue, rounds)
+        for _ in range(3):
+            channel.get(queue, no_ack=True)
+        yield
+        yield from _take(reader, grave, rounds)
+
+    return lap
+
+
+def turn_away(stage: Stage) -> Lap:
+    """A full queue has two messages out of three refused."""
+    stage.require("confirm.select")
+    channel, queue = stage.channel(), stage.queue({"x-max-length": 1, "x-overflow": "reject-publish"})
+    channel.confirm()
+
+    def lap(rounds: int) -> Iterator[None]:
+        for _ in range(0, rounds, 3):
+            channel.publish(queue, 3)
+            yield
+            channel.get(queue, no_ack=True)
+            yield
+
+    return lap
+
+
+def rank(stage: Stage) -> Lap:
+    """Messages of three priorities come by priority."""
+    channel, queue = stage.channel(), stage.queue({"x-max-priority": 3})
+
+    def lap(rounds: int) -> Iterator[None]:
+        for number in range(rounds):
+            channel.publish(queue, properties={"priority": number % 3})
+        for _ in range(rounds):
+            channel.get(queue, no_ack=True)
+        yield
+
+    return lap
+
+
+def find_the_alternate(stage: Stage) -> Lap:
+    """What no binding takes goes to the alternate exchange."""
+    channel, queues = stage.channel(), [stage.queue(), stage.queue()]
+    other = stage.exchange(queues[1])
+    exchange = stage.exchange(kind="direct", arguments={"alternate-exchange": other})
+    stage.bind(queues[0], exchange, "key")
+    readers = stage.channels(2)
+
+    def lap(rounds: int) -> Iterator[None]:
+        for number in range(rounds):
+            channel.publish(("key", "other")[number % 2], exchange=exchange)
+        stage.go_round(channel)
+        yield
+        for reader, queue in zip(readers, queues, strict=True):
+            yield from _take(reader, queue, rounds // 2)
+
+    return lap
+
+
+def _with_grave(stage: Stage, **arguments: Any) -> tuple[Channel, str, str]:
+    """A channel, a queue with such arguments, and the one for its dead letters."""
+    grave = stage.queue()
+    named = {"x-dead-letter-exchange": stage.by_name, "x-dead-letter-routing-key": grave}
+    return stage.channel(), stage.queue({**named, **arguments}), grave
+
+
+def _take(reader: Channel, queue: str, rounds: int) -> Iterator[None]:
+    for _ in range(rounds + 1):
+        reader.get(queue, no_ack=True)
+    yield
+
+
+MESSAGES = (
+    Course(expire),
+    Course(reject),
+    Course(drop_the_oldest),
+    Course(turn_away),
+    Course(rank),
+    Course(find_the_alternate),
+)

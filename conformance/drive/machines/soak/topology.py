@@ -1,0 +1,175 @@
+"""Courses about queues, exchanges, bindings and channels: they are made, asked for, and removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codec import values
+from conformance.drive.machines.soak import FEW, Course, Lap, renew
+from conformance.drive.stage import Stage
+
+KINDS = "direct", "topic", "headers"
+
+
+def declare_and_delete(stage: Stage) -> Lap:
+    """Queues are declared, asked for, and deleted."""
+    channel = stage.channel()
+
+    def lap(rounds: int) -> Iterator[None]:
+        queues = [stage.recorder.private_name() for _ in range(rounds)]
+        for queue in queues:
+            channel.declare(queue, durable=False, exclusive=True)
+            if stage.offers("passive queue.declare"):
+                channel.declare(queue, passive=True)
+            channel.delete(queue)
+        yield
+
+    return lap
+
+
+def declare_without_answers(stage: Stage) -> Lap:
+    channel = stage.channel()
+    stage.require("nowait")
+
+    def lap(rounds: int) -> Iterator[None]:
+        queues = [stage.recorder.private_name() for _ in range(rounds)]
+        for queue in queues:
+            channel.declare(queue, durable=False, exclusive=True, no_wait=True)
+            channel.publish(queue)
+            channel.get(queue, no_ack=True)
+            channel.delete(queue, no_wait=True)
+        stage.go_round(channel)
+        yield
+
+    return lap
+
+
+def look_for_what_is_missing(stage: Stage) -> Lap:
+    """Each costs a channel."""
+    channels = stage.channels(FEW)
+    stage.require("passive queue.declare")
+
+    def lap(rounds: int) -> Iterator[None]:
+        renew(stage, channels)
+        yield
+        for channel in channels[:rounds]:
+            channel.declare(stage.recorder.private_name(), passive=True)
+        yield
+
+    return lap
+
+
+def purge(stage: Stage) -> Lap:
+    channel, queue = stage.channel(), stage.queue()
+    stage.require("queue.purge")
+
+    def lap(rounds: int) -> Iterator[None]:
+        for number in range(rounds):
+            channel.publish(queue, number % 3)
+            channel.purge(queue)
+        yield
+
+    return lap
+
+
+def declare_exchanges(stage: Stage) -> Lap:
+    """Each leads to a queue while it is there."""
+    channel, queue = stage.channel(), stage.queue()
+    reader = stage.channel()
+
+    def lap(rounds: int) -> Iterator[None]:
+        exchanges = [stage.recorder.private_name() for _ in range(rounds)]
+        for exchange in exchanges:
+            stage.belongings.exchanges[exchange] = None
+            channel.declare_exchange(exchange)
+        yield
+        for exchange in exchanges:
+            channel.bind(queue, exchange)
+        yield
+        for exchange in exchanges:
+            channel.publish("", exchange=exchange)
+        stage.go_round(channel)
+        yield
+        for exchange in exchanges:
+            channel.delete_exchange(exchange)
+        yield
+        for _ in range(rounds):
+            reader.get(queue, no_ack=True)
+        yield
+
+    return lap
+
+
+def bind_and_unbind(stage: Stage) -> Lap:
+    """To exchanges of several types; what is published after the binding is gone leads nowhere."""
+    channel, queue = stage.channel(), stage.queue()
+    exchanges = [stage.exchange(kind=kind) for kind in KINDS if kind == "direct" or stage.offers(f"{kind} exchange")]
+    reader = stage.channel()
+
+    def lap(rounds: int) -> Iterator[None]:
+        ways = [(f"key.{number}", exchanges[number % len(exchanges)], {"number": number}) for number in range(rounds)]
+        for key, exchange, terms in ways:
+            channel.bind(queue, exchange, key, terms)
+        yield
+        for key, exchange, terms in ways:
+            channel.publish(key, exchange=exchange, properties={"headers": values.table(terms)})
+        stage.go_round(channel)
+        yield
+        for key, exchange, terms in ways:
+            channel.unbind(queue, exchange, key, terms)
+        yield
+        for key, exchange, terms in ways:
+            channel.publish(key, exchange=exchange, properties={"headers": values.table(terms)})
+        stage.go_round(channel)
+        yield
+        for _ in range(rounds + 1):
+            reader.get(queue, no_ack=True)
+        yield
+
+    return lap
+
+
+def route(stage: Stage) -> Lap:
+    """One of two queues gets what is published, by its key."""
+    channel, queues = stage.channel(), [stage.queue(), stage.queue()]
+    exchange = stage.exchange(kind="direct")
+    for key, queue in zip("ab", queues, strict=True):
+        stage.bind(queue, exchange, key)
+    readers = stage.channels(2)
+
+    def lap(rounds: int) -> Iterator[None]:
+        for number in range(rounds):
+            channel.publish("abc"[number % 3], exchange=exchange)
+        stage.go_round(channel)
+        yield
+        for reader, queue in zip(readers, queues, strict=True):
+            for _ in range(rounds // 2):
+                reader.get(queue, no_ack=True)
+        yield
+
+    return lap
+
+
+def open_and_close(stage: Stage) -> Lap:
+    channels = stage.channels(FEW)
+
+    def lap(rounds: int) -> Iterator[None]:
+        renew(stage, channels)
+        yield
+        for channel in channels[:rounds]:
+            channel.close()
+        yield
+
+    return lap
+
+
+TOPOLOGY = (
+    Course(declare_and_delete),
+    Course(declare_without_answers),
+    Course(look_for_what_is_missing, FEW),
+    Course(purge),
+    Course(declare_exchanges),
+    Course(bind_and_unbind),
+    Course(route),
+    Course(open_and_close, FEW),
+)
