@@ -74,8 +74,7 @@ LET_PASS = "CONTENT-006", "EXCH-013", "AUTH-010"
 
 
 def _too_high(fact: Confirmed, notes: Notes) -> None:
-    """Publishes before the select may have been counted because a former life of the number was in confirm mode. What
-    fits several rules alike is for those that are broken elsewhere as well."""
+    """Publishes before the select may have been counted because a former life of the number was in confirm mode."""
     channel, number, error = fact.channel, fact.number, fact.channel.method_error
     if error is not None and error.number:
         allowed, seen = f"no answer to {error.what}", f"{fact.event.method} {number}"
@@ -97,15 +96,13 @@ def _too_high(fact: Confirmed, notes: Notes) -> None:
     )
     unless = ("ERR-007",) if channel.former_confirm and above <= channel.plain else ()
     guesses = (("CNF-002", channel.plain), ("CNF-023", elsewhere), ("CNF-026", channel.oversize))
-    fitting = tuple(rule for rule, count in guesses if above <= count)
-    for rule in ("CNF-006", *fitting):
-        others = (one for one in ("CNF-006", *fitting) if one != rule)
+    for rule in ("CNF-006", *(rule for rule, count in guesses if above <= count)):
         notes.find(
             rule,
             fact.event,
             f"numbers up to {channel.published}, the count of complete publishes",
             f"{fact.event.method} {number}",
-            unless=(*unless, *others),
+            unless=unless,
         )
 
 
