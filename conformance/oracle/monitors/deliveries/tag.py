@@ -11,8 +11,8 @@ from conformance.oracle.monitors.table import judges
 def first_tag(fact: Numbered, notes: Notes) -> None:
     """The first delivery of a channel has tag 1, whatever other channels and former lives of its number have had.
 
-    One that goes on from the former life says which of these is the fault; and 0 is a number of nobody's. That it has
-    to do with other channels is more than the wire shows where a first tag is wrong without any, too.
+    One that goes on from the former life says which of these is the fault; and 0 is a number of nobody's. It has to
+    do with other channels where it goes on from the highest tag of these.
     """
     channel = fact.channel
     if channel.last_tag or channel.haunted:
@@ -24,18 +24,18 @@ def first_tag(fact: Numbered, notes: Notes) -> None:
     if others and channel.former_tag:
         rules.append("TAG-007")
     lives = [one for one in channel.connection.channels.values() if one is not channel]
-    alone = not any(other.last_tag or other.former_tag for other in lives)
+    highest = max((max(other.last_tag, other.former_tag) for other in lives), default=0)
     if fact.tag == 1:
         notes.exercise(*rules)
     else:
-        for rule in ("TAG-007",) if 0 < channel.former_tag < fact.tag else rules:
+        told = [rule for rule in rules if rule != "TAG-006" or fact.tag == highest + 1]
+        for rule in ("TAG-007",) if 0 < channel.former_tag < fact.tag else told:
             notes.find(
                 rule,
                 fact.event,
                 "delivery tag 1 on a channel that had no delivery yet",
                 f"{fact.event.method} with tag {fact.tag}",
                 channel.opened,
-                unless=() if alone else tuple(one for one in ("TAG-001", "TAG-006") if one != rule),
             )
 
 
@@ -63,7 +63,6 @@ def rising_tags(fact: Numbered, notes: Notes) -> None:
                 fact.event,
                 f"a tag above {last}, the highest on the channel so far",
                 f"{fact.event.method} with tag {tag}" + LEFT_OUT * (tag in fact.channel.skipped),
-                unless=tuple(one for one in ("TAG-003", *mixed) if one != rule),
             )
         return
     notes.exercise("TAG-003", *mixed)
