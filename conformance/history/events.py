@@ -157,6 +157,11 @@ class EventBuilder:
         self.labels, self._count, self._clock = labels, count, clock
         self._pending: dict[tuple[str, int], _Content] = {}
 
+    @property
+    def unfinished(self) -> bool:
+        """Has the client begun a content, and not ended it?"""
+        return any(direction == TO_BROKER for direction, _ in self._pending)
+
     def local(self, kind: str, /, **arguments: object) -> Event:
         """Something that happened beside the wire."""
         return self._row(LOCAL, kind, 0, arguments=arguments)

@@ -17,6 +17,7 @@ from conformance.catalogue import deviations, sets
 from conformance.catalogue.profiles import CHOICES
 from conformance.catalogue.rules import CATALOGUE, Rule, circumstances
 from conformance.history.stopwatch import curves
+from conformance.oracle.monitors.refusals import shown_by
 from conformance.oracle.verdicts import Verdict, explaining, stands, verdict_of
 from conformance.outcome import failing, gate, reach
 from conformance.outcome.gate import Known
@@ -218,6 +219,8 @@ class _Scope:
             return Verdict.DEVIATES, None
         if verdict is Verdict.HELD and rule.id in self._unreached:
             return Verdict.UNDER_TESTED, f"none of the checks of this rule was played: {self._unreached[rule.id]}"
+        if verdict is Verdict.HELD and self._found_anyway(rule):
+            return Verdict.UNDER_TESTED, f"what is looked for is found whether it is there or not: {shown_by(rule.id)}"
         if verdict is Verdict.HELD and self._frame.known.race(rule.id, self._queue_types):
             return Verdict.UNSEEN, UNSEEN
         if verdict in (Verdict.HELD, Verdict.UNDER_TESTED) and rule.id in self._failed:
@@ -227,6 +230,10 @@ class _Scope:
         if verdict is Verdict.UNDER_TESTED:
             return verdict, self._too_little(rule)
         return verdict, absent if verdict is Verdict.NOT_OFFERED else None
+
+    def _found_anyway(self, rule: Rule) -> bool:
+        """Is it about what is there, on a broker that finds whatever it is asked for?"""
+        return any(witness.finding.certain for _, witness in self._witnesses.get(shown_by(rule.id), ()))
 
     def _too_little(self, rule: Rule) -> str:
         """Why it was not exercised, or not enough."""

@@ -22,7 +22,7 @@ GRAVE = (WEDGED, GONE)
 """After these the broker cannot be examined any more."""
 OWN = frozenset({200, 320, 506, 541})
 """Reply codes that speak of the broker, and never of a mistake of the client."""
-FORCED = 320
+FORCED, FAILURE = 320, 541
 LAST = 4
 
 
@@ -53,7 +53,8 @@ def closes(history: Sequence[Event], scene: str, queue_type: str) -> Iterator[In
             continue
         code = int(event.args.get("reply_code", 0))
         before = [one for one in history[:place] if one.connection == event.connection]
-        if code in OWN and not (code == FORCED and (_banished(history[:place]) or _logging_in(before))):
+        excused = code == FORCED and (_banished(history[:place]) or _logging_in(before))
+        if code in OWN and not (excused or (code != FAILURE and _fell_silent(before, event))):
             after = last_methods(before)
             text = str(event.args.get("reply_text", ""))
             yield Incident(
@@ -74,6 +75,14 @@ def _logging_in(connection: Iterable[Event]) -> bool:
     """Was the login the last that the client said? Who is not let in is refused, whatever the code."""
     said = [one.method for one in connection if one.direction == TO_BROKER and one.method]
     return bool(said) and said[-1] in ("connection.start-ok", "connection.secure-ok")
+
+
+def _fell_silent(connection: Sequence[Event], close: Event) -> bool:
+    """Had the client agreed to heartbeats, and said nothing for longer than their interval? Some brokers say so before
+    they end such a connection, with whichever code."""
+    said = [one for one in connection if one.direction == TO_BROKER]
+    agreed = [int(one.args.get("heartbeat", 0)) for one in said if one.method == "connection.tune-ok"]
+    return bool(agreed and agreed[-1]) and close.time_ns - said[-1].time_ns > agreed[-1] * 10**9
 
 
 def late(history: Sequence[Event], scene: str, queue_type: str) -> Iterator[Incident]:

@@ -6,6 +6,7 @@ from codec.values import FieldTable
 from reference_broker.core.queues.deadletter import DeadLetters
 from reference_broker.core.queues.message import Copied, Entry, Message
 from reference_broker.core.queues.queue import Queue
+from reference_broker.core.queues.quorum import Counted
 from reference_broker.dialects.kinds import Behaviour, does
 
 BEHAVIOURS: list[Behaviour] = []
@@ -63,3 +64,18 @@ class ExpirationUntold(DeadLetters):
         record = super().record(message, queue, reason, now, count)
         hidden = "original-expiration" if isinstance(message, FromDisk) else ""
         return [field for field in record if field[0] != hidden]
+
+
+class Immortal(Counted):
+    """A message that does not expire."""
+
+    __slots__ = ()
+
+    def __init__(self, position: float, message: Message, expires: float | None) -> None:
+        super().__init__(position, message, None)
+
+
+@does("queue", BEHAVIOURS, "deaths.immortal-in-quorum", "messages do not expire in quorum queues", until="3.8")
+class ImmortalInQuorum(Queue):
+    def counted(self) -> type[Counted]:
+        return Immortal

@@ -15,7 +15,7 @@ from reference_broker.core.vhost import VirtualHost
 from reference_broker.dialects.kinds import Behaviour, does
 
 BEHAVIOURS: list[Behaviour] = []
-TIMEOUT, MODE = "x-consumer-timeout", "x-queue-mode"
+TIMEOUT, MODE, TTL = "x-consumer-timeout", "x-queue-mode", "x-message-ttl"
 LONGEST = 251
 """Characters of a quorum queue's name that have room in the name of a process, beside its virtual host."""
 
@@ -47,6 +47,12 @@ class LazyQueues(Arguments):
             if value not in (b"default", b"lazy"):
                 raise invalid(MODE, queue, f"\"unsupported queue mode '{value.decode(errors='replace')}'\"")
         return super().checked(name, letter, value, queue)
+
+
+@does("arguments", BEHAVIOURS, "declares.no-quorum-ttl", "no quorum queue takes x-message-ttl", until="3.8")
+class NoQuorumTtl(Arguments):
+    def foreign_to(self, queue_type: str) -> Collection[str]:
+        return [*super().foreign_to(queue_type), *([TTL] if queue_type == "quorum" else [])]
 
 
 @does("arguments", BEHAVIOURS, "declares.server-named-quorum", "the server may name a quorum queue", until="3.8")

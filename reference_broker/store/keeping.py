@@ -27,7 +27,6 @@ from reference_broker.core.connections.outbox import Outbound
 from reference_broker.core.parts import Handler, Parts
 from reference_broker.core.queues.message import PERSISTENT, Entry, Kept, Message
 from reference_broker.core.queues.queue import Queue
-from reference_broker.core.queues.quorum import Counted
 from reference_broker.core.routing import Binding, Destination, Exchange
 from reference_broker.core.vhost import VirtualHost
 from reference_broker.store import definitions
@@ -74,7 +73,7 @@ class KeptQueue(Queue):
         """Up to here nobody knows which messages were delivered before; all are taken for it."""
         self.out: set[float] = set()
         """Of a quorum queue: what was delivered and is neither settled nor back."""
-        self.kind: type[Kept] = Kept if self.quorum is None else Counted
+        self.kind: type[Kept] = Kept if self.quorum is None else self.counted()
         if self.lasting:
             self.entry = self.kept_entry
             self.journal.queues[self.number] = self

@@ -60,6 +60,8 @@ class RawConnection:
         self._closing = False
         self._closed: set[int] = set()
         """Channels that were closed from here, and not opened again."""
+        self._left: set[int] = set()
+        """Channels whose end was agreed to, and that were not opened again; 0 is the connection."""
         self._emit(self._builder.local(events.OPEN, host=target.host, port=target.port))
 
     @property
@@ -101,6 +103,7 @@ class RawConnection:
             self._closed.add(event.channel)
         elif event.method == "channel.open":
             self._closed.discard(event.channel)
+            self._left.discard(event.channel)
 
     def flush(self) -> None:
         """Writes what is queued, if anything is."""
@@ -187,20 +190,28 @@ class RawConnection:
                 self._answer(event, answers)
 
     def _answer(self, event: Event, answers: list[codec.Method]) -> None:
-        if event.method == "connection.close":
-            self._closing = True
-            if not self.lingers:
-                answers.append(m.ConnectionCloseOk(0))
+        if event.method in ("connection.close", "channel.close"):
+            self._agree(event, answers)
         elif event.method == "connection.close-ok":
             if not self.lingering:
                 self._wire.close()
-        elif event.method == "channel.flow":
-            if event.channel not in self._closed and not self._closing:
-                answers.append(m.ChannelFlowOk(event.channel, bool(event.args.get("active"))))
+        elif event.channel not in self._closed and not self._closing:
+            answers.append(m.ChannelFlowOk(event.channel, bool(event.args.get("active"))))
+
+    def _agree(self, event: Event, answers: list[codec.Method]) -> None:
+        """An end is agreed to once: a broker that answers the answer by one more close would never come to an end."""
+        whole = event.method == "connection.close"
+        self._closing = self._closing or whole
+        number = 0 if whole else event.channel
+        if number in self._left or (whole and self.lingers):
+            return
+        self._left.add(number)
+        if whole:
+            answers.append(m.ConnectionCloseOk(0))
         elif self.holding:
-            self.held.append(event.channel)
+            self.held.append(number)
         else:
-            answers.append(m.ChannelCloseOk(event.channel))
+            answers.append(m.ChannelCloseOk(number))
 
     def _read(self, direction: str, reader: codec.FrameReader, data: bytes) -> Iterator[Event]:
         """The events of these octets; what is no frame ends them, as one malformed event."""
@@ -240,7 +251,8 @@ class RawConnection:
             cause = self._wire.ended
             if cause in events.UNEXPECTED and not self._closing and not listens(self.target):
                 cause = "gone"
-            self._end = self._builder.local(events.END, cause=cause)
+            about = {"unfinished": True} if self._builder.unfinished else {}
+            self._end = self._builder.local(events.END, cause=cause, **about)
             self._emit(self._end)
 
     def _emit(self, event: Event) -> Event:

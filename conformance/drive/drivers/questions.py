@@ -33,10 +33,12 @@ EXCHANGES: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "alternate-exchange": ("fanout", {"alternate-exchange": OTHER}),
 }
 """By feature: the type of an exchange, and its arguments."""
-ABOUT_QUEUES: Mapping[str, Callable[[str], codec.Method]] = {
-    PASSIVE: lambda queue: m.QueueDeclare(1, queue=queue, passive=True),
-    "queue.purge": lambda queue: m.QueuePurge(1, queue=queue),
+ABOUT_QUEUES: Mapping[str, Callable[[m.QueueDeclare], codec.Method]] = {
+    PASSIVE: lambda made: m.QueueDeclare(1, queue=made.queue, passive=True, durable=made.durable),
+    "queue.purge": lambda made: m.QueuePurge(1, queue=made.queue),
 }
+"""By feature: what is asked of a queue that was declared so. Some brokers compare the flags of who only looks for it,
+and nearly all scenes look for queues of the usual kind."""
 METHODS: Mapping[str, codec.Method] = {
     "channel.flow": m.ChannelFlow(1, True),
     "basic.qos": m.BasicQos(1, 0, 1, False),

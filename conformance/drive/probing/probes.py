@@ -101,10 +101,25 @@ class Inquiry:
         return Answer(answer.feature, REFUSED, f"the broker announces no {capability}")
 
     def _by_its_effect(self, answer: Answer) -> Answer:
-        """A stranger that takes an argument may pass over it."""
-        if not self._stranger or answer.state != OFFERED or not effects.passed_over(self._broker, answer.feature):
+        """A stranger that takes an argument may pass over it. Where it fails over something else that is needed to see
+        that, and does so without the argument as well, nothing shows that it knows it."""
+        if not self._stranger or answer.state != OFFERED:
             return answer
-        return Answer(answer.feature, REFUSED, "it is passed over")
+        passed_over, foiled = self._put(answer.feature)
+        if passed_over:
+            return Answer(answer.feature, REFUSED, "it is passed over")
+        if foiled and self._put(answer.feature, bare=True)[1]:
+            return Answer(answer.feature, REFUSED, f"that it has an effect does not show: {foiled}")
+        return answer
+
+    def _put(self, feature: str, *, bare: bool = False) -> tuple[bool, str]:
+        """Is this certainly passed over, and why can nothing be seen?"""
+        broker = self._broker
+        broker.foiled, broker.bare = "", bare
+        try:
+            return effects.passed_over(broker, feature), broker.foiled
+        finally:
+            broker.bare = False
 
     def _use(self) -> list[Answer]:
         """A queue, a message into it and out of it: a durable one, else a transient one."""
@@ -187,7 +202,7 @@ class Inquiry:
         yield self._broker.ask("nowait", (queue, m.QueueDelete(1, 0, queue.queue)), "queue.delete-ok")
         for feature, about in ABOUT_QUEUES.items():
             queue = self._broker.queue()
-            asked = about(queue.queue)
+            asked = about(queue)
             yield self._broker.ask(feature, (queue, asked), f"{asked.NAME}-ok")
 
     def _gets(self) -> Answer:

@@ -54,6 +54,8 @@ class Questioned:
         self.queues: list[str] = []
         self.exchanges: list[str] = []
         self.capabilities: Mapping[str, object] = {}
+        self.foiled, self.bare = "", False
+        """Why nothing could be seen of what a question asks for; and whether it is asked without any arguments."""
         self.durable, self.instead = True, ""
         """How queues are declared, and which exchange stands in for the default one."""
 
@@ -93,6 +95,8 @@ class Questioned:
     def came(self, steps: Sequence[Item], wanted: str, within: float | None = None) -> str | None:
         """What came instead of all replies to these steps, the last one `within` so many seconds."""
         answer = self.ask("", steps, wanted, within)
+        if answer.state in (WRONG, LOST) or (answer.state == SILENT and within is None):
+            self.foiled = answer.words
         return None if answer.state == OFFERED else answer.words
 
     def at_once(self, first: Item, then: Sequence[Item], wanted: Sequence[str]) -> list[str]:
@@ -166,7 +170,7 @@ class Questioned:
     def exchange(self, kind: str, arguments: Mapping[str, object] | None = None) -> m.ExchangeDeclare:
         """The method that declares an exchange of a new name."""
         self.exchanges.append(f"{self.prefix}x{len(self.exchanges)}")
-        table = values.table(arguments or {})
+        table = values.table({} if self.bare else arguments or {})
         return m.ExchangeDeclare(1, exchange=self.exchanges[-1], type=kind, arguments=table)
 
     def queue(
@@ -183,7 +187,8 @@ class Questioned:
     ) -> m.QueueDeclare:
         """The method that declares a queue in the way in which this broker lets queues be declared."""
         wanted = {"durable": self.durable, **(flags or {})}
-        return m.QueueDeclare(1, queue=name, arguments=values.table(arguments or {}), **wanted)
+        table = values.table({} if self.bare else arguments or {})
+        return m.QueueDeclare(1, queue=name, arguments=table, **wanted)
 
     def name(self) -> str:
         """A new one for a queue."""

@@ -44,10 +44,16 @@ LIMIT = re.compile(r"\blimit\b.*\b(reached|exceeded)\b|\b(reached|exceeded)\b.*\
 RIGHTS = "AUTH"
 ASKING: dict[str, str] = {}
 """By rules that say what is there: the rule about asking for it."""
+MISSING = {"QUEUE-002": "QUEUE-001", "EXCH-006": "EXCH-001"}
+"""By rules about asking for what is there: those about asking for what is not."""
 BESIDE: set[str] = set()
 """Rules of claims that are about refusals."""
 EXPLAINED: dict[str, tuple[str, ...]] = {}
 """By rules of claims: those that explain a refusal as well where the broker breaks them."""
+PASSED_OVER: dict[str, tuple[str, ...]] = {}
+"""By rules about mistakes: those that explain as well why one is passed over."""
+BARE: set[str] = set()
+"""Rules about mistakes that a broker refuses as well which knows nothing of what they speak of."""
 ANY, INTERNAL_ERROR = 0, 541
 """The code of a refusal for which no text names one; and what is no refusal."""
 OF_A_CHANNEL = ("CNF-016", "CNF-019", "TX-004", "TMO-001", "TMO-023")
@@ -72,7 +78,7 @@ def closed_over_a_mistake(fact: Faulted, notes: Notes) -> None:
     meant = ids_of(event) == ids and code in error.codes
     if not meant and 0 < fact.channel.dubious.get(ids_of(event), 0) < error.seq:
         return
-    if code != ACCESS_REFUSED or error.code in (ACCESS_REFUSED, ANY):
+    if (code != ACCESS_REFUSED or error.code in (ACCESS_REFUSED, ANY)) and error.rule not in BARE:
         notes.exercise(error.rule)
     right = code in error.codes if error.code else code != INTERNAL_ERROR
     unsent = misnamed(event, ids, (fact.channel,), error.seq, notes)
@@ -101,7 +107,9 @@ def closed_over_a_mistake(fact: Faulted, notes: Notes) -> None:
 def carried_out(fact: Overlooked, notes: Notes) -> None:
     """The broker did as asked; what the mode of the channel before may explain is CHAN-008's as well."""
     error, former = fact.error, fact.channel.previous
-    unless = ("CHAN-008",) if error.rule == "TX-004" and former is not None and former.transactional else ()
+    unless = PASSED_OVER.get(error.rule, ())
+    if error.rule == "TX-004" and former is not None and former.transactional:
+        unless = ("CHAN-008",)
     allowed = f"channel.close {error.all_codes} for {error.what}"
     notes.find(error.rule, fact.event, allowed, fact.event.method, error.seq, unless=unless)
 
@@ -117,6 +125,7 @@ def never_closed(fact: Unanswered, notes: Notes) -> None:
             f"channel.close {error.all_codes} for {error.what}",
             "no channel.close comes",
             error.seq,
+            unless=PASSED_OVER.get(error.rule, ()),
         )
 
 
@@ -170,9 +179,10 @@ def is_over(fact: ConnectionFailed, *sent: int) -> bool:
 
 def _is_without_a_word(fact: ConnectionFailed, sent: set[int]) -> bool:
     """Did the broker end the connection over what was sent there, and say nothing? It listened after that, else the end
-    has another cause. A client that is silent too long may lose it so; and of a capture, the words may be missing."""
+    has another cause. A client that is silent too long may lose it so, and one that has begun a content, over that; and
+    of a capture, the words may be missing."""
     connection, handshake = fact.connection, fact.connection.handshake
-    if connection.heartbeat or connection.overheard or not connection.whole:
+    if connection.heartbeat or connection.overheard or not connection.whole or fact.event.args.get("unfinished"):
         return False
     if connection.refusals or connection.misused or (handshake.begun() and not handshake.entered):
         return False
@@ -275,9 +285,15 @@ def refuses(
     scope: Scope = "channel",
     also: tuple[int, ...] = (),
     hard: tuple[int, ...] = (),
+    unless: tuple[str, ...] = (),
+    counts: bool = True,
 ) -> Callable[[Mistaken], Mistaken]:
     """Enters a mistake that `methods` may make: the broker must refuse them with this code, as `rule` says, or with one
-    of those that are right `also`. By a hard one it may close the connection instead."""
+    of those that are right `also`. By a hard one it may close the connection instead. `unless`: rules that explain it
+    as well where the mistake is passed over; without `counts` the rule is not held by refusals alone."""
+    PASSED_OVER[rule] = unless
+    if not counts:
+        BARE.add(rule)
     of_connections = (hard_errors.hard_error, hard_errors.channel_instead, silence.hard_mistake_let_pass)
     of_channels = (closed_over_a_mistake, carried_out, never_closed, connection_lost_over_a_mistake)
     _speak(rule, *(of_channels if scope == "channel" else of_connections))
@@ -308,6 +324,11 @@ def grants(
         return applies
 
     return enter
+
+
+def shown_by(rule: str) -> str:
+    """The rule that must hold if this one is to be seen to: what is found shows nothing where anything is."""
+    return MISSING.get(ASKING.get(rule, rule), "")
 
 
 def _speak(rule: str, *functions: Callable[..., None]) -> None:

@@ -188,8 +188,19 @@ def delivery_missing(fact: Unanswered, notes: Notes) -> None:
         told = not slots.followed(fact.channel, consumer) or slots.abandoned(fact.channel, consumer)
         certain = told if rule == "QOS-004" else not _in_doubt(rule, fact.channel, consumer)
         observed = _starved(fact.channel, consumer)
-        unless = (*slots.kept(fact.channel, consumer, rule), *_wakes_nobody(rule, consumer))
+        unless = (
+            *slots.kept(fact.channel, consumer, rule),
+            *_wakes_nobody(rule, consumer),
+            *_by_tag(fact.channel, consumer),
+        )
         notes.suspect(copy, rule, fact.event, allowed, observed, *witness, certain=certain, unless=unless)
+
+
+def _by_tag(channel: ChannelLife, consumer: Consumer) -> tuple[str, ...]:
+    """The rule that explains it where another channel has, or had, a consumer of the same tag: a broker that knows all
+    of them by their tags alone may have taken one for the other."""
+    others = (one for one in channel.connection.channels.values() if one is not channel)
+    return ("CAN-018",) if any(consumer.tag in {*one.consumers, *one.ended} for one in others) else ()
 
 
 def _wakes_nobody(rule: str, consumer: Consumer) -> tuple[str, ...]:

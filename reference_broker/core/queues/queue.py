@@ -55,7 +55,7 @@ class Queue:
         """As its arguments say, and as they and the policy that holds for it say together."""
         self.limited = settings.length_limited()
         self.quorum: Quorum | None = self.replicated() if settings.quorum else None
-        self.entry: Callable[[float, Message, float | None], Entry] = Entry if self.quorum is None else Counted
+        self.entry: Callable[[float, Message, float | None], Entry] = Entry if self.quorum is None else self.counted()
         self.ready = self.nothing()
         self.consumers: dict[Consumer, None] = {}
         self.exclusive_consumer = False
@@ -220,6 +220,10 @@ class Queue:
     def trim(self) -> None:
         while self.ready and self.over_limit():
             self.die(self.ready.pop(), "maxlen")
+
+    def counted(self) -> type[Counted]:
+        """What a quorum queue keeps its messages in."""
+        return Counted
 
     def expiry(self, message: Message) -> float | None:
         """When this message expires here: the smaller of the queue's and its own time to live."""

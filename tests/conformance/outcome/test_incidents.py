@@ -80,3 +80,12 @@ def test_what_came_late_is_told_without_names_and_numbers() -> None:
     events = [builder.local("late", what=f"a delivery to c{n}", waited_ms=7000 + n) for n in (1, 2)]
     told = incidents.merged(incidents.late(events, "scene", "classic"))
     assert [(one.kind, one.what, one.times) for one in told] == [("late", "a delivery to # came late, after 7 s", 2)]
+
+
+def test_a_client_that_fell_silent_may_be_told_so() -> None:
+    """By 320, before the end: it had agreed to heartbeats, and this is what they are for."""
+    opened = ((">", m.ConnectionTuneOk(0, 9, 8192, 1)), (">", m.ChannelOpen(1)))
+    told = history(*opened, ("<", m.ConnectionClose(0, 320, "heartbeat timeout", 0, 0)))
+    late = [*told[:-1], told[-1]._replace(time_ns=told[-2].time_ns + 3 * 10**9)]
+    soon = [*told[:-1], told[-1]._replace(time_ns=told[-2].time_ns + 10**8)]
+    assert [len(list(incidents.closes(one, "scene", "classic"))) for one in (late, soon)] == [0, 1]

@@ -297,6 +297,13 @@ def test_a_rule_whose_own_checks_were_not_played_is_not_held_by_what_others_saw(
         assert rule_of(build(ledger(*entries), FRAME), "ACK-002").verdict == "held"
 
 
+@pytest.mark.parametrize(("missing", "verdict"), [("QUEUE-001", "under-tested"), ("EXCH-001", "held")])
+def test_who_finds_whatever_is_looked_for_shows_nothing_by_that(missing: str, verdict: str) -> None:
+    asked = entry("s1", rules=("QUEUE-032",), exercised={"QUEUE-032": 3})
+    wrong = entry("s2", rules=(missing,), exercised={missing: 1}, witnesses=(Witness(finding(missing), ()),))
+    assert rule_of(build(ledger(asked, wrong), FRAME), "QUEUE-032").verdict == verdict
+
+
 def test_a_machine_makes_every_judged_rule_part_of_the_run() -> None:
     seen = verdicts(build(ledger(entry("machine", rules=(), exercised={"ACK-001": 5})), FRAME))
     assert seen["ACK-001"] == "held"

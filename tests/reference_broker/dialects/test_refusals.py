@@ -122,3 +122,19 @@ def test_a_transient_exchange_and_a_restart(speaking, dialect, stays):
     client.core.restart()
     assert ("x" in vhost.exchanges) is stays
     assert "y" in vhost.exchanges
+
+
+@pytest.mark.parametrize(("dialect", "expired"), [("rabbitmq-3.8", False), ("rabbitmq-3.10", True)])
+def test_messages_expire_in_quorum_queues(speaking, dialect, expired):
+    client = speaking(dialect)
+    client.quorum("quorum")
+    client.publish("a", queue="quorum", expiration="50")
+    client.core.move_to(client.core.clock.now + 1.0)
+    assert (client.get("quorum", no_ack=True) is None) is expired
+
+
+@pytest.mark.parametrize(("dialect", "taken"), [("rabbitmq-3.8", False), ("rabbitmq-3.10", True)])
+def test_a_time_to_live_is_an_argument_of_quorum_queues(speaking, dialect, taken):
+    arguments = codec.values.table({"x-queue-type": "quorum", "x-message-ttl": 50})
+    (answer,) = speaking(dialect).send(m.QueueDeclare(1, 0, "quorum", durable=True, arguments=arguments))
+    assert isinstance(answer, m.QueueDeclareOk if taken else m.ChannelClose)

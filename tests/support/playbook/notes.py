@@ -105,6 +105,6 @@ NOTES: Mapping[str, Note] = {
     "gap": lambda book, words: _of(book, "gap", words[0], reason="lost", direction=words[1], octets=None),
     "cut": lambda book, words: _of(book, "cut", words[0], reason="lost"),
     "observed": _observed,
-    "end": lambda book, words: _of(book, "end", words[0], cause=words[1]),
+    "end": lambda book, words: _of(book, "end", words[0], cause=words[1], **dict.fromkeys(words[2:], True)),
     "deadline": _deadline,
 }

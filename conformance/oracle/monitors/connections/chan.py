@@ -46,7 +46,9 @@ from conformance.oracle.topology.preconditions import Asked
 from conformance.oracle.topology.transitions import LATEST
 
 FREE, REUSED, OTHERS, FLOW = "CHAN-002", "CHAN-003", "CHAN-005", "CHAN-006"
-AFRESH, NO_MODE = "CHAN-007", "CHAN-008"
+AFRESH, NO_MODE, AGAIN = "CHAN-007", "CHAN-008", "ERR-007"
+NAMELESS = "QUEUE-015"
+"""Who breaks this takes the empty name where nothing was ever declared."""
 HIGHEST, DOWNWARD = "the highest number", "a lower number than before"
 NUMBERS = HIGHEST, DOWNWARD
 ANSWERS, CONSUMERS = "another channel answers", "its consumer is served"
@@ -101,7 +103,7 @@ def opened(fact: ChannelOpened, notes: Notes) -> None:
         notes.show(FREE, DOWNWARD, NUMBERS)
 
 
-@judges(ConnectionFailed, FREE, REUSED)
+@judges(ConnectionFailed, FREE, REUSED, AGAIN)
 def open_costs_the_connection(fact: ConnectionFailed, notes: Notes) -> None:
     """The close names the open of a channel that may be opened."""
     connection = fact.connection
@@ -119,7 +121,7 @@ def _only(connection: Connection, wanted: list[ChannelLife]) -> bool:
     return not any(one.pending() or one.publishing or one.unproven for one in others)
 
 
-@judges(ClosedUnasked, FREE, REUSED)
+@judges(ClosedUnasked, FREE, REUSED, AGAIN)
 def open_costs_the_channel(fact: ClosedUnasked, notes: Notes) -> None:
     """A channel is closed instead of being opened."""
     if fact.channel.state == OPENING and fact.channel.connection.error is None:
@@ -127,15 +129,18 @@ def open_costs_the_channel(fact: ClosedUnasked, notes: Notes) -> None:
 
 
 def _refused(channel: ChannelLife, event: Event, notes: Notes) -> None:
+    """A number that the broker itself has closed is the business of ERR-007."""
     connection = channel.connection
     most, count = _most(connection), notes.memory(Numbers).opened.get(connection.name, 0)
     text = str(event.args.get("reply_text", ""))
     limited = event.args.get("reply_code") == NOT_ALLOWED and any(word in text for word in ("user", "vhost", "limit"))
     if not most or limited or no_room(event) or connection.overheard or channel.number > most:
         return
-    rule = REUSED if count >= most else FREE
-    seq = channel.opened
-    notes.find(rule, event, f"open-ok for channel {channel.number} of {most}", closing(event.args), seq)
+    failed = channel.previous is not None and channel.previous.close_seen > 0
+    rule = REUSED if count >= most else AGAIN if failed else FREE
+    unless = (AGAIN,) if failed and rule != AGAIN else ()
+    allowed = f"open-ok for channel {channel.number} of {most}"
+    notes.find(rule, event, allowed, closing(event.args), channel.opened, unless=unless)
 
 
 def _most(connection: Connection) -> int:
@@ -253,8 +258,8 @@ def flows(fact: Answered, notes: Notes) -> None:
 # -- a new life of the number
 
 
-@refuses(AFRESH, *OF_QUEUES, code=404, what=NONE_SINCE)
-@refuses(AFRESH, *OF_MESSAGES, code=404, hard=(NOT_ALLOWED,), what=NONE_SINCE)
+@refuses(AFRESH, *OF_QUEUES, code=404, what=NONE_SINCE, unless=(NAMELESS,))
+@refuses(AFRESH, *OF_MESSAGES, code=404, hard=(NOT_ALLOWED,), what=NONE_SINCE, unless=(NAMELESS,))
 def none_declared_since(asked: Asked) -> bool | None:
     """Had the channel that was closed declared one, and this one none?"""
     last, former = asked.topology.last, asked.actor.previous

@@ -289,12 +289,14 @@ def answers_amid(fact: Passed, notes: Notes) -> None:
 
 @judges(HeartbeatReceived, "CONN-022", "CONN-023", "CONN-024")
 def beats(fact: HeartbeatReceived, notes: Notes) -> None:
-    """A heartbeat of the broker, where some were agreed."""
+    """A heartbeat of the broker, where some were agreed; an answer to one of the client is no beat."""
     connection, event = fact.connection, fact.event
     handshake = connection.handshake
     if not handshake.tuned:
         return
     if not connection.heartbeat:
+        if handshake.beat_at:
+            return
         notes.find("CONN-023", event, "no heartbeats: the client wants none", "a heartbeat")
         return
     late = notes.memory(Late)

@@ -57,6 +57,8 @@ OF_FRAMES = frozenset({501, 502, 503, 505})
 speaks of something else."""
 SHOWN = 3
 """So many publishes that a close may be about are named."""
+OF_CONTENT = (60, 0)
+"""So some brokers name a content: its class, and no method."""
 PUBLISHES = 1024
 """So many publishes that nothing proves to be taken are remembered of a channel; of more, none."""
 
@@ -153,7 +155,7 @@ def _refused(event: Event, what: str, channels: Iterable[ChannelLife], notes: No
     memory, ids, code = notes.memory(Peculiar), ids_of(event), int(event.args.get("reply_code", 0))
     channels = [one for one in channels if one.alive()]
     nameless = ids == (0, 0) and all({*one.sent} <= {PUBLISH} and not one.pending() for one in channels)
-    if not memory.unproven or code in ELSEWHERE or not (ids == PUBLISH or nameless):
+    if not memory.unproven or code in ELSEWHERE or not (ids in (PUBLISH, OF_CONTENT) or nameless):
         return
     sent = [one for channel in channels for one in memory.unproven.get(channel.opened, [])]
     at_stake = {rules[:1] for _, rules in sent}

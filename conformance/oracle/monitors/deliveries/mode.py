@@ -23,6 +23,8 @@ BY_GET, BY_CONSUMER = "got", "consumed"
 BOTH_WAYS = frozenset({"MODE-002", "ACK-003"})
 """Rules about deliveries of gets and to consumers alike."""
 SINGLE_COPY = "ROUTE-009"
+BEFORE_A_CLOSE = "ACK-018"
+"""Who breaks this loses settlements to a close alone; who breaks the rule about the settlement needs none."""
 AFTER_AN_END = frozenset({"ACK-016", "AUTO-006"})
 """Of settlements around the end of a consumer or a channel. That a settlement is final anywhere is said by others."""
 
@@ -51,7 +53,9 @@ def settled_stays_away(fact: Delivered, notes: Notes) -> None:
     how = f"settled by {held.settlement}" if held.settlement else "delivered with automatic acknowledgement"
     at = held.settlement.seq if held.settlement else 0
     plain = fate.settling(held.settlement) if held.settlement and held.settlement.multiple else (_of_single(held),)
-    for rule in fate.of_settled(held):
+    rules = fate.of_settled(held)
+    alike = rules if BEFORE_A_CLOSE in rules else ()
+    for rule in rules:
         notes.find(
             rule,
             fact.event,
@@ -60,7 +64,12 @@ def settled_stays_away(fact: Delivered, notes: Notes) -> None:
             held.seq,
             at,
             held.channel.closed_with,
-            unless=(*(plain if rule in AFTER_AN_END else ()), *_by_several_ways(fact), *_by_restart(copy)),
+            unless=(
+                *(plain if rule in AFTER_AN_END else ()),
+                *(one for one in alike if one != rule),
+                *_by_several_ways(fact),
+                *_by_restart(copy),
+            ),
         )
 
 

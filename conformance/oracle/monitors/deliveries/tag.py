@@ -11,7 +11,8 @@ from conformance.oracle.monitors.table import judges
 def first_tag(fact: Numbered, notes: Notes) -> None:
     """The first delivery of a channel has tag 1, whatever other channels and former lives of its number have had.
 
-    One that goes on from the former life says which of these is the fault; and 0 is a number of nobody's.
+    One that goes on from the former life says which of these is the fault; and 0 is a number of nobody's. It has to
+    do with other channels where it goes on from the highest tag of these.
     """
     channel = fact.channel
     if channel.last_tag or channel.haunted:
@@ -22,10 +23,13 @@ def first_tag(fact: Numbered, notes: Notes) -> None:
         rules.append("TAG-006")
     if others and channel.former_tag:
         rules.append("TAG-007")
+    lives = [one for one in channel.connection.channels.values() if one is not channel]
+    highest = max((max(other.last_tag, other.former_tag) for other in lives), default=0)
     if fact.tag == 1:
         notes.exercise(*rules)
     else:
-        for rule in ("TAG-007",) if 0 < channel.former_tag < fact.tag else rules:
+        told = [rule for rule in rules if rule != "TAG-006" or fact.tag == highest + 1]
+        for rule in ("TAG-007",) if 0 < channel.former_tag < fact.tag else told:
             notes.find(
                 rule,
                 fact.event,

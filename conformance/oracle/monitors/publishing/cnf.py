@@ -122,7 +122,8 @@ def _again(fact: Confirmed, notes: Notes) -> None:
     """It resolves nothing: all that it speaks of was resolved before.
 
     One confirm for each of several queues says that the first came when not all of them had the message. With each that
-    is fewer it is too early to tell; and who has repeated others says nothing of queues, nor does who repeats any.
+    is fewer it is too early to tell; and who has repeated others says nothing of queues, nor does who repeats any. Who
+    confirms without the mode may have done so with what was published before the select.
     """
     channel, number = fact.channel, fact.number
     before = "basic.nack" if number in channel.refused else "basic.ack"
@@ -141,7 +142,7 @@ def _again(fact: Confirmed, notes: Notes) -> None:
         fact.event,
         f"no further confirm for {number}: {'everything up to it' if fact.multiple else 'it'} is already resolved",
         f"{fact.event.method} {number}{', multiple' if fact.multiple else ''}, after {before}",
-        unless=("CNF-004",) if rule == "CNF-010" else (),
+        unless=("CNF-004",) if rule == "CNF-010" else ("CNF-023",) if channel.plain else (),
     )
 
 

@@ -21,6 +21,8 @@ EXCHANGE = 40
 NO_ROUTE, NO_CONSUMERS = 312, 313
 ADDRESS, CONTENT = "RETURN-005", "RETURN-006"
 """Rules about the form of a return where there are no confirms; elsewhere it is for CNF-009."""
+DELIVERED = "RQ-016"
+"""Who loses something of a content when it comes has nothing else to give back."""
 LARGE, WORDY = "a body of several frames", "headers"
 
 
@@ -71,7 +73,8 @@ def _form(fact: Returned, publication: Publication, notes: Notes) -> None:
     elif change := address(publication, event):
         notes.find(of_address, event, f"{publication} {change[0]}", f"basic.return {change[1]}", publication.seq)
     elif change := changed(publication, event):
-        notes.find(of_content, event, f"{publication} {change[0]}", f"basic.return {change[1]}", publication.seq)
+        allowed, seen = f"{publication} {change[0]}", f"basic.return {change[1]}"
+        notes.find(of_content, event, allowed, seen, publication.seq, unless=(DELIVERED,))
     elif not publication.number:
         _of_form(publication, notes)
 

@@ -12,7 +12,7 @@ from conformance.catalogue.rules.features import DURABLE
 from conformance.oracle.monitors.refusals import grants, refuses
 from conformance.oracle.monitors.topology.bind import bound
 from conformance.oracle.monitors.topology.exch import absent
-from conformance.oracle.monitors.topology.queue import lengthy
+from conformance.oracle.monitors.topology.queue import NAMELESS, lengthy
 from conformance.oracle.topology.preconditions import Asked
 from conformance.oracle.topology.transitions import LATEST
 
@@ -92,7 +92,7 @@ def long_key(asked: Asked) -> bool:
     return lengthy(asked.event.routing_key or "") and bound(asked)
 
 
-@refuses(LAST_DELETED, "queue.delete", code=404, what="the empty name on a channel that has declared no queue")
+@refuses(LAST_DELETED, "queue.delete", code=404, what=NAMELESS, counts=False)
 def none_to_delete(asked: Asked) -> bool | None:
     """Has this channel declared a queue?"""
     return none_declared(asked)
@@ -103,7 +103,8 @@ def none_to_delete(asked: Asked) -> bool | None:
     "queue.unbind",
     code=404,
     hard=(404,),
-    what="the empty name on a channel that has declared no queue",
+    what=NAMELESS,
+    counts=False,
 )
 def none_to_unbind(asked: Asked) -> bool | None:
     """Has this channel declared a queue? The text wants the connection closed where an unbinding fails."""

@@ -30,6 +30,7 @@ MISSING, FOUND, SAME, OTHER_FLAGS = "QUEUE-001", "QUEUE-002", "QUEUE-003", "QUEU
 OTHER_ARGUMENTS, OTHER_OWNER, LOCKED, ORPHANED = "QUEUE-005", "QUEUE-006", "QUEUE-007", "QUEUE-008"
 RESERVED, CHOSEN, NAMED, IN_USE = "QUEUE-009", "QUEUE-010", "QUEUE-011", "QUEUE-012"
 NOT_EMPTY, GONE, LAST, SENSELESS = "QUEUE-013", "QUEUE-014", "QUEUE-015", "QUEUE-016"
+NAMELESS = "the empty name on a channel that has declared no queue"
 REMOVED, NO_MORE, COUNTED, UNUSED = "QUEUE-017", "QUEUE-018", "QUEUE-020", "QUEUE-021"
 OTHER_END = "QUEUE-037"
 DECLARE = "queue.declare"
@@ -209,8 +210,8 @@ def senseless(asked: Asked) -> bool | None:
     return None if any(isinstance(one, bool) or not isinstance(one, int) for one in values) else False
 
 
-@refuses(LAST, *OF_QUEUES, code=404, what="the empty name on a channel that has declared no queue")
-@refuses(LAST, *OF_MESSAGES, code=404, hard=(530,), what="the empty name on a channel that has declared no queue")
+@refuses(LAST, *OF_QUEUES, code=404, what=NAMELESS, counts=False)
+@refuses(LAST, *OF_MESSAGES, code=404, hard=(530,), what=NAMELESS, counts=False)
 def none_declared(asked: Asked) -> bool | None:
     """Has this channel declared a queue? Of the one that had its number before, CHAN-007 speaks."""
     if asked.event.queue or asked.actor in asked.topology.last:

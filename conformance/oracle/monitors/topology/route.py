@@ -59,6 +59,9 @@ OTHER_QUEUE = "GET-003"
 COMPARED = ways.MATCHED | {ways.DIRECT}
 """Where a key or a header is compared, be it to the letter."""
 ALL_RULES = (*RULES.values(), ELSEWHERE)
+OF_HEADERS = RULES[ways.ALL], RULES[ways.ANY]
+PARTICULAR = {RULES[ways.HEADERS_X]: OF_HEADERS, RULES[ways.FORM_X]: OF_HEADERS}
+"""Rules about a particular of headers: where these lead nowhere at all, nothing follows for it."""
 NEAREST = (
     ways.EMPTY,
     ways.VOID,
@@ -319,7 +322,7 @@ def never_came(fact: Missing, notes: Notes) -> None:
             "the queue was drained, and did not deliver it",
             way.sent,
             certain=not copy.undecided and not copy.unowed,
-            unless=tuple(one for one in of_empty_words(copy, notes) if one != rule),
+            unless=tuple(one for one in (*of_empty_words(copy, notes), *PARTICULAR.get(rule, ())) if one != rule),
         )
 
 

@@ -274,3 +274,27 @@ def test_heartbeats_are_sent_when_they_are_due(
     now[0] += 6
     assert connection.receive(1)[0].kind == events.HEARTBEAT
     connection.abort()
+
+
+def test_an_end_is_agreed_to_once(serve: Serve, recorder: Recorder, log: list[Event]) -> None:
+    """A broker may answer the answer by one more close, and so on for ever."""
+
+    def script(peer: Any) -> None:
+        again = m.ChannelClose(1, 504, "no such channel", 0, 0)
+        peer.send(again, again)
+        peer.expect(m.ChannelCloseOk)
+        peer.send(again)
+        peer.expect(m.ChannelOpen)
+        peer.send(again)
+        peer.expect(m.ChannelCloseOk)
+        peer.send(*[m.ConnectionClose(0, 541, "ouch", 0, 0)] * 2)
+        peer.expect(m.ConnectionCloseOk)
+        peer.send(m.ConnectionClose(0, 541, "ouch", 0, 0))
+
+    connection = opened(serve, recorder, script)
+    since = len(log)
+    until(connection, lambda event: event.method == "channel.close")
+    connection.send(m.ChannelOpen(1))
+    until(connection, ended)
+    sent = [event.method for event in log[since:] if event.direction == events.TO_BROKER]
+    assert sent == ["channel.close-ok", "channel.open", "channel.close-ok", "connection.close-ok"]

@@ -46,8 +46,9 @@ def test_numbers_of_confirms_are_not_known(play) -> None:
 
 
 def test_a_channel_that_is_opened_later_is_known(play) -> None:
-    book = play("- joined c \n 1 < deliver c1 4 m9 q \n @open 2 \n 2 > get q \n 2 < get-ok 7 m1 q")
-    assert book.broken == ["TAG-001", "TAG-006"]
+    begins = "- joined c \n 1 < deliver c1 4 m9 q \n @open 2 \n 2 > get q \n 2 < get-ok"
+    assert play(f"{begins} 7 m1 q").broken == ["TAG-001"]
+    assert play(f"{begins} 5 m1 q").broken == ["TAG-001", "TAG-006"], "it goes on from the other channel"
 
 
 def test_an_open_ok_that_answers_what_was_not_seen_begins_a_life(play) -> None:
