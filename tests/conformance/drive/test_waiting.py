@@ -46,12 +46,10 @@ def stage() -> Iterator[Stage]:
 
 
 def contrary(frame: object) -> list[Method]:
-    """Answers every end of a channel with the beginning of another one."""
+    """Asks for the flow once more whenever it has been agreed to."""
     if isinstance(frame, m.ChannelOpen):
-        return [m.ChannelOpenOk(frame.channel)]
-    if isinstance(frame, m.ChannelCloseOk | m.BasicAck):
-        return [m.ChannelClose(frame.channel, 406, "PRECONDITION_FAILED", 60, 80)]
-    return []
+        return [m.ChannelOpenOk(frame.channel), m.ChannelFlow(frame.channel, True)]
+    return [m.ChannelFlow(frame.channel, True)] if isinstance(frame, m.ChannelFlowOk) else []
 
 
 def talkative(frame: object) -> list[Method]:
@@ -92,12 +90,10 @@ def test_a_broker_that_never_comes_to_an_end_is_left_by_its_events(monkeypatch: 
     monkeypatch.setattr(waiting, "MOST_EVENTS", 2000)
     with serving(contrary) as url:
         stage = stage_on(url)
-        channel = stage.channel()
-        channel.ack(1)
+        stage.channel()
         with pytest.raises(Endless, match=r"2\d\d\d events this history had not ended"):
             while True:
                 stage.quiesce()
-                stage.reopen(channel)
         began = time.monotonic()
         stage.cut()
         assert time.monotonic() - began < 5
@@ -126,12 +122,11 @@ def test_a_history_is_left_when_its_time_is_over(clock: Clock, deadline: float, 
     """A crowded machine may need some seconds for a history of short deadlines."""
     with serving(contrary) as url:
         stage = stage_on(url, deadline=deadline)
-        channel = stage.channel()
+        stage.channel()
         clock.pace = 0.05
         begun = clock.now
         with pytest.raises(Endless, match=f"limits: {limit} s"):
             while True:
-                channel.ack(1)
                 stage.waiter.settles(lambda: False)
         assert limit - 1 < clock.now - begun < limit + 1
         stage.cut()
