@@ -17,7 +17,7 @@ then use that way. Where no message reaches a queue by its name, an exchange of 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from codec import methods as m
 from codec import values
@@ -337,14 +337,18 @@ class Inquiry:
             get = m.BasicGet(1, 0, queue.queue, True)
             came = self._broker.at_once(queue, [publish] * IN_ONE_WRITE + [get] * IN_ONE_WRITE, (effects.TAKEN, EMPTY))
             left = came.count(EMPTY) if len(came) == IN_ONE_WRITE else 0
-            time.sleep(effects.PAUSE if left else 0)
-            if left and self._broker.ask("", [get] * left, effects.TAKEN).state == OFFERED:
-                last = self._broker.last
-                if last is not None and last.method == effects.TAKEN:
-                    yield Answer(IN_ORDER, REFUSED, f"{left} of {IN_ONE_WRITE} gets found nothing, and all came later")
-                    return
+            if left and self._come_later([get] * left):
+                yield Answer(IN_ORDER, REFUSED, f"{left} of {IN_ONE_WRITE} gets found nothing, and all came later")
+                return
         if self._stranger:
             yield Answer(IN_ORDER, OFFERED)
+
+    def _come_later(self, gets: Sequence[Item]) -> bool:
+        """Is there a message for the last of these gets, after a pause?"""
+        time.sleep(effects.PAUSE)
+        if self._broker.ask("", gets, effects.TAKEN).state != OFFERED:
+            return False
+        return self._broker.last is not None and self._broker.last.method == effects.TAKEN
 
     def _elsewhere(self) -> Answer:
         find = m.ExchangeDeclare(1, exchange=f"nobodys.{self._broker.prefix}x", type="direct", passive=True)

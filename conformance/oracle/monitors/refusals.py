@@ -83,7 +83,8 @@ def closed_over_a_mistake(fact: Faulted, notes: Notes) -> None:
     right = code in error.codes if error.code else code != INTERNAL_ERROR
     unsent = misnamed(event, ids, (fact.channel,), error.seq, notes)
     others = any(one.seq < error.seq for one in fact.channel.pending())
-    if not (others or right if unsent else right and ids_of(event) in (ids, (0, 0))):
+    fits = (others or right) if unsent else (right and ids_of(event) in (ids, (0, 0)))
+    if not fits:
         notes.find(
             error.rule,
             event,

@@ -62,3 +62,15 @@ def renew(stage: Stage, channels: list[Channel]) -> None:
     for channel in channels:
         if channel.state != "open":
             channel.open()
+
+
+def take(reader: Channel, queue: str, times: int) -> None:
+    """So many gets without an ack."""
+    for _ in range(times):
+        reader.get(queue, no_ack=True)
+
+
+def ack_all(channel: Channel) -> None:
+    """Acknowledges what is unacked, one by one."""
+    for tag in channel.unacked:
+        channel.ack(tag)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from conformance.drive.machines.soak import FEW, Course, Lap
+from conformance.drive.machines.soak import FEW, Course, Lap, ack_all
 from conformance.drive.stage import Stage
 
 LIMIT = 10
@@ -21,8 +21,7 @@ def consume_and_ack(stage: Stage) -> Lap:
         channel.publish(queue, rounds)
         for _ in range(0, rounds, LIMIT):
             yield
-            for tag in channel.unacked:
-                channel.ack(tag)
+            ack_all(channel)
         yield
 
     return lap
@@ -52,8 +51,7 @@ def consume_and_return(stage: Stage) -> Lap:
         for tag in channel.unacked:
             channel.reject(tag)
         yield
-        for tag in channel.unacked:
-            channel.ack(tag)
+        ack_all(channel)
         yield
 
     return lap
@@ -85,14 +83,12 @@ def set_limits(stage: Stage) -> Lap:
             tags.append(channel.consume(queue))
         channel.publish(queue, rounds)
         yield
-        for delivery in channel.unacked:
-            channel.ack(delivery)
+        ack_all(channel)
         yield
         for tag in tags:
             channel.cancel(tag)
         yield
-        for delivery in channel.unacked:
-            channel.ack(delivery)
+        ack_all(channel)
         yield
 
     return lap

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from conformance.drive.channel import Channel
-from conformance.drive.machines.soak import FEW, Course, Lap, renew
+from conformance.drive.machines.soak import FEW, Course, Lap, ack_all, renew, take
 from conformance.drive.stage import Stage
 
 
@@ -15,8 +15,7 @@ def get_and_ack(stage: Stage) -> Lap:
     def lap(rounds: int) -> Iterator[None]:
         _fill(channel, queue, rounds)
         yield
-        for tag in channel.unacked:
-            channel.ack(tag)
+        ack_all(channel)
 
     return lap
 
@@ -62,8 +61,7 @@ def get_and_return(stage: Stage) -> Lap:
         for _ in range(rounds):
             channel.get(queue)
         yield
-        for tag in channel.unacked:
-            channel.ack(tag)
+        ack_all(channel)
 
     return lap
 
@@ -127,8 +125,7 @@ def close_with_unacked(stage: Stage) -> Lap:
             channel.get(queue)
             channel.close()
         yield
-        for _ in range(rounds):
-            other.get(queue, no_ack=True)
+        take(other, queue, rounds)
         yield
 
     return lap

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from conformance.drive.channel import Channel
-from conformance.drive.machines.soak import Course, Lap
+from conformance.drive.machines.soak import Course, Lap, take
 from conformance.drive.stage import Stage
 
 
@@ -51,8 +51,7 @@ def drop_the_oldest(stage: Stage) -> Lap:
 
     def lap(rounds: int) -> Iterator[None]:
         channel.publish(queue, rounds)
-        for _ in range(3):
-            channel.get(queue, no_ack=True)
+        take(channel, queue, 3)
         yield
         yield from _take(reader, grave, rounds)
 
@@ -82,8 +81,7 @@ def rank(stage: Stage) -> Lap:
     def lap(rounds: int) -> Iterator[None]:
         for number in range(rounds):
             channel.publish(queue, properties={"priority": number % 3})
-        for _ in range(rounds):
-            channel.get(queue, no_ack=True)
+        take(channel, queue, rounds)
         yield
 
     return lap
@@ -116,8 +114,7 @@ def _with_grave(stage: Stage, **arguments: Any) -> tuple[Channel, str, str]:
 
 
 def _take(reader: Channel, queue: str, rounds: int) -> Iterator[None]:
-    for _ in range(rounds + 1):
-        reader.get(queue, no_ack=True)
+    take(reader, queue, rounds + 1)
     yield
 
 

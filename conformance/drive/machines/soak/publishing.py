@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from conformance.drive.channel import Channel
-from conformance.drive.machines.soak import FEW, Course, Lap
+from conformance.drive.machines.soak import FEW, Course, Lap, ack_all, take
 from conformance.drive.stage import Stage
 
 REPLIES = "amq.rabbitmq.reply-to"
@@ -20,8 +20,7 @@ def confirm(stage: Stage) -> Lap:
     def lap(rounds: int) -> Iterator[None]:
         channel.publish(queue, rounds)
         yield
-        for _ in range(rounds):
-            channel.get(queue, no_ack=True)
+        take(channel, queue, rounds)
         yield
 
     return lap
@@ -57,8 +56,7 @@ def commit(stage: Stage) -> Lap:
             channel.publish(queue)
             channel.tx_commit()
         yield
-        for _ in range(rounds + 1):
-            reader.get(queue, no_ack=True)
+        take(reader, queue, rounds + 1)
         yield
 
     return lap
@@ -80,8 +78,7 @@ def commit_acks(stage: Stage) -> Lap:
         yield
         for settle in (Channel.tx_rollback, Channel.tx_commit):
             for channel in channels[:rounds]:
-                for tag in channel.unacked:
-                    channel.ack(tag)
+                ack_all(channel)
                 settle(channel)
             yield
 
@@ -101,8 +98,7 @@ def request_and_reply(stage: Stage) -> Lap:
         stage.go_round(requester)
         yield
         seen = len(stage.events)
-        for _ in range(rounds):
-            replier.get(queue, no_ack=True)
+        take(replier, queue, rounds)
         yield
         requests = [event for event in stage.events[seen:] if event.method == "basic.get-ok"]
         for request in requests:

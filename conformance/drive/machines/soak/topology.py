@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codec import values
-from conformance.drive.machines.soak import FEW, Course, Lap, renew
+from conformance.drive.machines.soak import FEW, Course, Lap, renew, take
 from conformance.drive.stage import Stage
 
 KINDS = "direct", "topic", "headers"
@@ -93,8 +93,7 @@ def declare_exchanges(stage: Stage) -> Lap:
         for exchange in exchanges:
             channel.delete_exchange(exchange)
         yield
-        for _ in range(rounds):
-            reader.get(queue, no_ack=True)
+        take(reader, queue, rounds)
         yield
 
     return lap
@@ -122,8 +121,7 @@ def bind_and_unbind(stage: Stage) -> Lap:
             channel.publish(key, exchange=exchange, properties={"headers": values.table(terms)})
         stage.go_round(channel)
         yield
-        for _ in range(rounds + 1):
-            reader.get(queue, no_ack=True)
+        take(reader, queue, rounds + 1)
         yield
 
     return lap
@@ -143,8 +141,7 @@ def route(stage: Stage) -> Lap:
         stage.go_round(channel)
         yield
         for reader, queue in zip(readers, queues, strict=True):
-            for _ in range(rounds // 2):
-                reader.get(queue, no_ack=True)
+            take(reader, queue, rounds // 2)
         yield
 
     return lap

@@ -70,9 +70,8 @@ def again(asked: Asked) -> bool:
 @grants(BOUND, "queue.bind", "exchange.bind")
 def bound(asked: Asked) -> bool:
     """There is none, and it asks for nothing special. Of a queue that it does not name QUEUE-015 speaks."""
-    return (
-        bool(asked.event.queue or asked.event.method == "exchange.bind") and new(asked) and not _several_hashes(asked)
-    )
+    named = bool(asked.event.queue) or asked.event.method == "exchange.bind"
+    return named and new(asked) and not _several_hashes(asked)
 
 
 @grants(HASHES, "queue.bind", "exchange.bind")

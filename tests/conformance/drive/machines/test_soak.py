@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 import pytest
 
 from conformance.campaigns.hunt import embedded
-from conformance.drive.machines.soak import Course, run_course
+from conformance.drive.machines.soak import Course, Lap, run_course
 from conformance.drive.machines.soak.consumers import CONSUMERS
 from conformance.drive.machines.soak.deliveries import DELIVERIES
 from conformance.drive.machines.soak.messages import MESSAGES
@@ -64,12 +65,16 @@ def test_there_are_more_rounds_than_counters_of_ten_bits_hold() -> None:
 
 
 def test_a_slow_broker_ends_a_course_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    laps = []
+    laps: list[int] = []
 
-    def never_done(stage: Stage) -> object:
-        return lambda rounds: iter(laps.append(rounds) or ())
+    def never_done(stage: Stage) -> Lap:
+        def lap(rounds: int) -> Iterator[None]:
+            laps.append(rounds)
+            yield
+
+        return lap
 
     monkeypatch.setattr("conformance.drive.machines.soak.SECONDS", 0.0)
     with embedded("documented", 1, "ci") as bench, bench.staged(Stage, "slow") as stage:
-        run_course(Course(never_done, at_once=1), stage, 1_000_000)  # type: ignore[arg-type]
+        run_course(Course(never_done, at_once=1), stage, 1_000_000)
     assert len(laps) <= 1
