@@ -202,7 +202,9 @@ class Channel:
         exclusive: bool = False,
     ) -> str:
         """Starts a consumer and tells its tag."""
-        tag = tag if tag is not None else self._stage.payloads.next_consumer(f"{self.connection.name} {self.number}")
+        if tag is None:
+            taken = self.view.consumers if self.view is not None else ()
+            tag = self._stage.payloads.next_consumer(f"{self.connection.name} {self.number}", taken)
         self.send(
             m.BasicConsume(
                 self.number,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from collections.abc import Container
 
 LARGE = 4096
 EMPTY = -1
@@ -30,11 +31,14 @@ class Payloads:
     def next_message(self) -> str:
         return f"m{next(self._messages)}"
 
-    def next_consumer(self, channel: str = "") -> str:
-        """A tag for a consumer of this channel."""
+    def next_consumer(self, channel: str = "", taken: Container[str] = ()) -> str:
+        """A tag for a consumer of this channel, and none of those that are in use there."""
         owner = channel if self.alike else ""
-        self._consumers[owner] += 1
-        return self.long(f"c{self._consumers[owner]}")
+        while True:
+            self._consumers[owner] += 1
+            tag = self.long(f"c{self._consumers[owner]}")
+            if tag not in taken:
+                return tag
 
     def name_again(self) -> None:
         """From now on consumers get the tags that others had before them."""

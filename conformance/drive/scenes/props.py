@@ -12,6 +12,8 @@ from conformance.drive.channel import Channel
 from conformance.drive.drivers.raw import RawConnection
 from conformance.drive.stage import NotOffered, SceneOver, Stage
 
+REPLIES = "amq.rabbitmq.reply-to"
+"""The pseudo-queue."""
 BAD_TAG = 99
 """A tag that no scene is ever delivered."""
 TO_BE_SURE, STEP = 0.1, 0.2

@@ -141,7 +141,8 @@ def _refuse(channel: ChannelLife, event: Event, refusal: topology.Refusal) -> No
     code, *also = refusal.codes
     if refusal.scope == "channel":
         number = channel.published + 1 if channel.confirm and event.method == "basic.publish" else 0
-        requests.fail_channel(channel, event, refusal.rule, code, refusal.what, number, tuple(also), refusal.hard)
+        hard = refusal.hard + consuming.mistaken_too(channel, event)
+        requests.fail_channel(channel, event, refusal.rule, code, refusal.what, number, tuple(also), hard)
         return
     ids = event.class_id, event.method_id
     error = ClientError(event.seq, refusal.rule, code, *ids, refusal.what, also=tuple(also))

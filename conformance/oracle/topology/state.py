@@ -70,6 +70,10 @@ class Actor(Protocol):
     @property
     def rolled_back(self) -> int: ...
 
+    @property
+    def indeterminate(self) -> bool:
+        """Does nobody know any more what the broker has done there?"""
+
 
 @dataclass(slots=True, eq=False, repr=False)
 class TopologyChange:

@@ -87,12 +87,12 @@ def get(channel: Channel, method: m.BasicGet) -> None:
 
 
 def consume(channel: Channel, method: m.BasicConsume) -> None:
+    if method.consumer_tag in channel.consumers:
+        raise not_allowed(f"attempt to reuse consumer tag '{method.consumer_tag}'")
     if method.queue == replies.REPLY_TO:
         replies.consume(channel, method)
         return
     parts, connection = channel.connection.parts, channel.connection
-    if method.consumer_tag in channel.consumers:
-        raise not_allowed(f"attempt to reuse consumer tag '{method.consumer_tag}'")
     queue = named_queue(channel, method.queue)
     if queue.excludes(method.exclusive):
         raise refused(f"queue '{queue.name}' in vhost '/' in exclusive use")

@@ -7,7 +7,7 @@ from copy import copy
 import codec
 from codec import methods as m
 from codec.errors import ReplyCode
-from reference_broker.core.channels import basic, topology
+from reference_broker.core.channels import basic, replies, topology
 from reference_broker.core.channels.channel import Channel
 from reference_broker.core.channels.replies import REPLY_TO, ReplyTo
 from reference_broker.core.channels.transaction import Transaction
@@ -38,6 +38,14 @@ def with_acks(channel: Channel, method: m.BasicConsume) -> None:
 def second_requester(channel: Channel, method: m.BasicConsume) -> None:
     if method.queue == REPLY_TO and channel.reply_to is not None:
         channel.connection.send(m.BasicConsumeOk(channel.number, method.consumer_tag))
+    else:
+        basic.consume(channel, method)
+
+
+@handles(m.BasicConsume, "replies.tag-in-use", "who consumes replies may take a tag that is in use", "CAN-018")
+def tag_in_use(channel: Channel, method: m.BasicConsume) -> None:
+    if method.queue == REPLY_TO:
+        replies.consume(channel, method)
     else:
         basic.consume(channel, method)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from codec import methods as m
 from conformance.drive.scenes.consumers.test_can import NOTICE, bereave, twice
 from conformance.drive.scenes.marks import rule
-from conformance.drive.scenes.props import restock, stocked
+from conformance.drive.scenes.props import REPLIES, restock, stocked
 from conformance.drive.stage import Stage
 
 TERMS = 4
@@ -149,7 +149,7 @@ def test_a_notification_is_answered(stage: Stage) -> None:
 @rule("CAN-018", last=True)
 def test_a_tag_in_use_is_refused(stage: Stage) -> None:
     """The same tag on two channels is fine, and when one of them is cancelled the other goes on. On one channel it
-    costs the connection, on the same queue and another."""
+    costs the connection, on the same queue and another, and for replies."""
     first, second = stocked(stage, 1), stage.queue()
     channel, other = stage.channel(), stage.channel()
     tag = channel.consume(first)
@@ -162,11 +162,14 @@ def test_a_tag_in_use_is_refused(stage: Stage) -> None:
         restock(stage, second, 2)
         channel.consume(first, tag=tag)
         stage.quiesce()
-    for name, queue in (("greedy", first), ("greedier", second)):
+    wanted = {"greedy": first, "greedier": second}
+    if stage.offers("direct reply-to"):
+        wanted["greediest"] = REPLIES
+    for name, queue in wanted.items():
         doomed = stage.channel(connection=stage.connect(name))
         doomed.consume(first, tag="same")
         stage.quiesce()
-        doomed.consume(queue, tag="same")
+        doomed.consume(queue, tag="same", no_ack=queue == REPLIES)
         stage.quiesce()
 
 

@@ -12,11 +12,10 @@ from conformance.drive.drivers.raw import RawConnection
 from conformance.drive.scenes.consumers.test_consume import QUIET_TRIPS
 from conformance.drive.scenes.contents.test_content import every_property
 from conformance.drive.scenes.marks import QueueType, rule
-from conformance.drive.scenes.props import BAD_TAG, confirming, large, patiently, reopen
+from conformance.drive.scenes.props import BAD_TAG, REPLIES, confirming, large, patiently, reopen
 from conformance.drive.scenes.topology.test_queue import leave
 from conformance.drive.stage import Stage
 
-REPLIES = "amq.rabbitmq.reply-to"
 ASKING = {"reply_to": REPLIES}
 CLASSIC: tuple[QueueType, ...] = ("classic",)
 WAYS = "", "exchange", "large", "all properties", "mandatory", "transaction"

@@ -32,6 +32,16 @@ if TYPE_CHECKING:
     from conformance.oracle.model.model import Model
 
 
+NOT_ALLOWED = 530
+
+
+def mistaken_too(channel: ChannelLife, event: Event) -> tuple[int, ...]:
+    """The code by which a consumer that is refused anyway may cost the connection: its tag may be in use as well, and
+    no text says which of two mistakes a broker looks for first."""
+    in_use = event.method == "basic.consume" and (event.consumer_tag or "") in channel.consumers
+    return (NOT_ALLOWED,) if in_use else ()
+
+
 def consume(model: Model, channel: ChannelLife, event: Event) -> None:
     tag, queue = event.consumer_tag or unnamed(event.seq), model.queue(event.queue or "")
     present = channel.consumers.get(tag)
@@ -44,19 +54,21 @@ def consume(model: Model, channel: ChannelLife, event: Event) -> None:
     if present is not None and present.state == TIMED:
         what = f"basic.consume with the tag {tag!r}, of a consumer that has timed out"
         requests.fail_connection(
-            channel.connection, ClientError(event.seq, "TMO-014", 530, 60, 20, what, optional=True)
+            channel.connection, ClientError(event.seq, "TMO-014", NOT_ALLOWED, 60, 20, what, optional=True)
         )
     elif (
         present is not None and present.state != CANCELLING and present.source.declared and (not present.source.deleted)
     ):
         accepted = model.profile.choices.get("duplicate_consumer_tag") == "accepted"
         what = f"basic.consume with the tag {tag!r}, which is in use"
-        requests.fail_connection(channel.connection, ClientError(event.seq, "ERR-009", 530, 60, 20, what, accepted))
+        taken = ClientError(event.seq, "ERR-009", NOT_ALLOWED, 60, 20, what, accepted)
+        requests.fail_connection(channel.connection, taken)
         if not accepted:
             return
     elif present is not None and present.state != CANCELLING:
         what = f"basic.consume with the tag {tag!r}, of a consumer whose queue may be gone"
-        requests.fail_connection(channel.connection, ClientError(event.seq, "", 530, 60, 20, what, optional=True))
+        taken = ClientError(event.seq, "", NOT_ALLOWED, 60, 20, what, optional=True)
+        requests.fail_connection(channel.connection, taken)
     if excludes(queue, exclusive=event.has("exclusive")):
         endings.dare(channel, event)
     no_ack = "no_ack" in event.flags

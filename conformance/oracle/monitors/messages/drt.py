@@ -132,11 +132,12 @@ def second(asked: Asked) -> bool | None:
 
 @refuses(NOBODY, "basic.publish", code=ANY, what="a request on a channel that takes no replies")
 def nobody(asked: Asked) -> bool | None:
-    """Does its channel not consume from the pseudo-queue?"""
+    """Does its channel not consume from the pseudo-queue? Who asked for a consumer by mistake may have one."""
     if ASKS not in asked.event.arguments or not offered(asked.profile):
         return False
     present = _requesters(asked)
-    return None if present and not any(one.state in (LIVE, STARTING) for one in present) else not present
+    ending = present and not any(one.state in (LIVE, STARTING) for one in present)
+    return None if ending or asked.actor.indeterminate else not present
 
 
 @refuses(BOUND, "queue.bind", code=404, what="a binding of amq.rabbitmq.reply-to")

@@ -110,9 +110,13 @@ def test_an_internal_error_may_be_about_any_settlement_that_was_under_way(play, 
 
 
 def test_a_consumer_that_takes_a_tag_is_answered_wrongly_once(play) -> None:
-    """CAN-015 has nothing to say to the consume-ok for a tag that is in use: that there is one is the fault."""
+    """CAN-015 has nothing to say to the consume-ok for a tag that is in use: that there is one is the fault. DRT-003
+    has nothing to say of what a requester asks for that should not be there."""
     taken = "@queue q \n @consume 1 q c1 \n 1 > consume q c1 \n 1 < consume-ok c1 \n - deadline replies"
     assert found(play(taken)) == {("ERR-009", True), ("CAN-018", True)}
+    requester = taken.replace("q c1 \n 1 <", "amq.rabbitmq.reply-to c1 no_ack \n 1 <")
+    asks = """\n 1 > publish q m1 with={"reply_to":"amq.rabbitmq.reply-to"} \n @barrier 1 \n - deadline replies"""
+    assert found(play(requester + asks)) == {("ERR-009", True), ("CAN-018", True)}
     assert ("CAN-015", False) in found(play("@queue q \n @consume 1 q c1 \n 1 < consume-ok c1"))
 
 

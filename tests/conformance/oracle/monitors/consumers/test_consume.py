@@ -19,6 +19,7 @@ FAILED = "@queue q \n @consume 1 q c1 exclusive \n 1 > ack 99 \n 1 < closed 406 
 AFTER_FAILURE = FAILED + "@open 1 \n" + LATER + MINE
 REFUSED = "2 < closed 403 60 20 ACCESS_REFUSED"
 CANCELLED = "@queue q \n @consume 1 q c1 \n 1 > cancel c1 \n"
+TAKEN = "@queue p \n @consume 1 p c1 \n" + GONE.replace("@open 1 \n", "")
 SOUND = {
     "CONSUME-001": BESIDE + REFUSED,
     "CONSUME-002": ALONE + REFUSED,
@@ -35,6 +36,8 @@ BROKEN = [
     ("CONSUME-002", ALONE + "2 < consume-ok c2"),
     ("CONSUME-003", GONE + "1 < consume-ok c1 \n @barrier 1"),
     ("CONSUME-003", GONE + "0 < kicked 404 60 20 NOT_FOUND"),
+    ("CONSUME-003", GONE + "0 < kicked 530 60 20 NOT_ALLOWED"),
+    ("CONSUME-003", TAKEN.replace("1 > consume q c1", "1 > consume q c2") + "0 < kicked 530 60 20 NOT_ALLOWED"),
     ("CONSUME-004", CHOSEN + "1 < consume-ok amq.1"),
     ("CONSUME-005", CROWD + "1 < closed 403 60 20 too many"),
     ("CONSUME-006", ENDED + REFUSED),
@@ -44,6 +47,8 @@ BROKEN = [
     ("CONSUME-007", CANCELLED + "1 < cancel-ok C1"),
 ]
 LAWFUL = {
+    "its tag is in use as well": TAKEN + "0 < kicked 530 60 20 NOT_ALLOWED",
+    "its tag is in use as well, and the queue is looked for first": TAKEN + "1 < closed 404 60 20 NOT_FOUND",
     "its queue has not heard yet that it has ended": LEFT + MINE + REFUSED,
     "nor that its channel has failed": FAILED + "@open 1 \n" + MINE + REFUSED,
     "nor that it was cancelled, and its channel is used again": FAILED
