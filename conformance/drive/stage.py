@@ -85,6 +85,8 @@ class Stage:
         self._own = self.by_name = ""
         """The exchange that stands in for the default exchange, where the broker has none."""
         self._gets = OneQueue(profile.shunned.get(GETS, ""), free=self.offers(GETS))
+        self._names: set[str] = set()
+        """Of all connections that this history has had."""
         self._batching = False
         self._over = self._amid = False
         self.recorder.subscribe(self._watch)
@@ -145,7 +147,7 @@ class Stage:
 
     def unused(self, name: str) -> str:
         """This name for a connection, or one like it that none in this history has had."""
-        while any(event.connection == name for event in self.events):
+        while name in self._names:
             name += " again"
         return name
 
@@ -455,6 +457,7 @@ class Stage:
     def _watch(self, event: Event) -> None:
         """A judge that was interrupted amid a step is told no more."""
         self.events.append(event)
+        self._names.add(event.connection)
         if not self._amid:
             self._amid = True
             self.judge.step(event)

@@ -27,8 +27,11 @@ from conformance.drive.machines.settlement import SCHEDULERS, SETTLEMENT, Schedu
 from conformance.drive.machines.soak import Course
 from conformance.drive.machines.soak.consumers import CONSUMERS
 from conformance.drive.machines.soak.deliveries import DELIVERIES
+from conformance.drive.machines.soak.lifetimes import LIFETIMES
 from conformance.drive.machines.soak.messages import MESSAGES
+from conformance.drive.machines.soak.mistakes import MISTAKES
 from conformance.drive.machines.soak.publishing import PUBLISHING
+from conformance.drive.machines.soak.settings import SETTINGS
 from conformance.drive.machines.soak.topology import TOPOLOGY
 from conformance.drive.machines.timeouts import TIMED_OUT
 from conformance.drive.run.size import PARTS
@@ -154,3 +157,21 @@ def test_soak_topology(campaign: CampaignFixture) -> None:
 def test_soak_messages(campaign: CampaignFixture) -> None:
     """Messages expire, are dropped, die and go by priority, a thousand times in a row."""
     campaign.soak(MESSAGES)
+
+
+@rule(families=("ERR", "QUEUE", "EXCH", "GET", "FRAME", "CHAN"), depth="ci", queue_types=("classic",))
+def test_soak_mistakes(campaign: CampaignFixture) -> None:
+    """What the broker refuses is refused each time; it costs a channel or a connection, and nothing else."""
+    campaign.soak(MISTAKES)
+
+
+@rule(families=("QUEUE", "EXCH", "BIND", "CONSUME", "CONN"), depth="ci", queue_types=("classic",))
+def test_soak_lifetimes(campaign: CampaignFixture) -> None:
+    """What is deleted with its last consumer, binding or connection, a thousand times in a row."""
+    campaign.soak(LIFETIMES)
+
+
+@rule(families=("POLICY", "AUTH", "TTL", "TMO"), depth="ci")
+def test_soak_settings(campaign: CampaignFixture) -> None:
+    """Policies, rights and virtual hosts change, and time passes, hundreds of times; where the clock is ours."""
+    campaign.soak(SETTINGS)

@@ -64,10 +64,26 @@ def renew(stage: Stage, channels: list[Channel]) -> None:
             channel.open()
 
 
-def take(reader: Channel, queue: str, times: int) -> None:
-    """So many gets without an ack."""
+def publisher(stage: Stage) -> Channel:
+    """A channel whose publishes are confirmed, where the broker offers that: what has not come surely is not judged."""
+    channel = stage.channel()
+    if stage.offers("confirm.select"):
+        channel.confirm()
+        stage.quiesce()
+    return channel
+
+
+def take(reader: Channel, queue: str, times: int, *, no_ack: bool = True) -> None:
+    """So many gets, without an ack."""
+    for _ in range(times):
+        reader.get(queue, no_ack=no_ack)
+
+
+def take_one_by_one(reader: Channel, queue: str, times: int) -> Iterator[None]:
+    """The same, each when the one before is answered: then it is known what is left."""
     for _ in range(times):
         reader.get(queue, no_ack=True)
+        yield
 
 
 def ack_all(channel: Channel) -> None:

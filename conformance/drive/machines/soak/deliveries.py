@@ -89,7 +89,9 @@ def get_and_recover(stage: Stage) -> Lap:
         channel.publish(queue)
         for _ in range(rounds):
             channel.get(queue)
+            yield
             channel.recover()
+            yield
         channel.get(queue, no_ack=True)
         yield
 

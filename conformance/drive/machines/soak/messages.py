@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from conformance.drive.channel import Channel
-from conformance.drive.machines.soak import Course, Lap, take
-from conformance.drive.stage import Stage
+from conformance.drive.machines.soak import FEW, Course, Lap, publisher, take, take_one_by_one
+from conformance.drive.stage import NotOffered, Stage
 
 
 def expire(stage: Stage) -> Lap:
@@ -51,8 +51,68 @@ def drop_the_oldest(stage: Stage) -> Lap:
 
     def lap(rounds: int) -> Iterator[None]:
         channel.publish(queue, rounds)
-        take(channel, queue, 3)
         yield
+        yield from take_one_by_one(channel, queue, 3)
+        yield from _take(reader, grave, rounds)
+
+    return lap
+
+
+def die_in_circles(stage: Stage) -> Lap:
+    """One message is rejected in turn in two queues, each of which is there for the dead letters of the other."""
+    channel, exchange = stage.channel(), stage.exchange(kind="direct")
+    circle = [
+        stage.queue({"x-dead-letter-exchange": exchange, "x-dead-letter-routing-key": key}) for key in ("one", "other")
+    ]
+    for key, queue in zip(("other", "one"), circle, strict=True):
+        stage.bind(queue, exchange, key)
+    channel.publish(circle[0])
+    stage.barrier(channel)
+
+    def lap(rounds: int) -> Iterator[None]:
+        for number in range(rounds):
+            stage.fetch(channel, circle[number % 2])
+            for tag in channel.unacked:
+                channel.reject(tag, requeue=False)
+            stage.go_round(channel)
+            yield
+
+    return lap
+
+
+def return_in_vain(stage: Stage) -> Lap:
+    """A quorum queue takes each message back twice, then it is a dead letter."""
+    if stage.queue_type != "quorum":
+        raise NotOffered("classic queues have no limit of returns")
+    channel, queue, grave = _with_grave(stage, **{"x-delivery-limit": 2})
+    reader = stage.channel()
+
+    def lap(rounds: int) -> Iterator[None]:
+        channel.publish(queue, rounds)
+        stage.go_round(channel)
+        for _ in range(3):
+            yield
+            take(channel, queue, rounds, no_ack=False)
+            yield
+            for tag in channel.unacked:
+                channel.nack(tag)
+            stage.go_round(channel)
+        yield
+        yield from _take(reader, grave, rounds)
+
+    return lap
+
+
+def drop_by_octets(stage: Stage) -> Lap:
+    """A queue for so many octets keeps the newest messages."""
+    channel, queue, grave = _with_grave(stage, **{"x-max-length-bytes": 100})
+    reader = stage.channel()
+
+    def lap(rounds: int) -> Iterator[None]:
+        for number in range(rounds):
+            channel.publish(queue, body=bytes(10 + 10 * (number % 5)))
+        yield
+        yield from take_one_by_one(channel, queue, 10)
         yield from _take(reader, grave, rounds)
 
     return lap
@@ -75,13 +135,19 @@ def turn_away(stage: Stage) -> Lap:
 
 
 def rank(stage: Stage) -> Lap:
-    """Messages of three priorities come by priority."""
-    channel, queue = stage.channel(), stage.queue({"x-max-priority": 3})
+    """Messages of three priorities come by priority, to a consumer that was not there before."""
+    channel, queue, reader = publisher(stage), stage.queue({"x-max-priority": 3}), stage.channel()
+    stage.require("basic.cancel")
 
     def lap(rounds: int) -> Iterator[None]:
         for number in range(rounds):
             channel.publish(queue, properties={"priority": number % 3})
-        take(channel, queue, rounds)
+        yield
+        tag = reader.consume(queue, no_ack=True)
+        yield
+        reader.cancel(tag)
+        yield
+        reader.get(queue, no_ack=True)
         yield
 
     return lap
@@ -110,7 +176,7 @@ def _with_grave(stage: Stage, **arguments: Any) -> tuple[Channel, str, str]:
     """A channel, a queue with such arguments, and the one for its dead letters."""
     grave = stage.queue()
     named = {"x-dead-letter-exchange": stage.by_name, "x-dead-letter-routing-key": grave}
-    return stage.channel(), stage.queue({**named, **arguments}), grave
+    return publisher(stage), stage.queue({**named, **arguments}), grave
 
 
 def _take(reader: Channel, queue: str, rounds: int) -> Iterator[None]:
@@ -121,7 +187,10 @@ def _take(reader: Channel, queue: str, rounds: int) -> Iterator[None]:
 MESSAGES = (
     Course(expire),
     Course(reject),
+    Course(die_in_circles),
+    Course(return_in_vain, FEW),
     Course(drop_the_oldest),
+    Course(drop_by_octets),
     Course(turn_away),
     Course(rank),
     Course(find_the_alternate),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from codec import values
-from conformance.drive.machines.soak import FEW, Course, Lap, renew, take
+from conformance.drive.machines.soak import FEW, Course, Lap, publisher, renew, take
 from conformance.drive.stage import Stage
 
 KINDS = "direct", "topic", "headers"
@@ -45,27 +45,33 @@ def declare_without_answers(stage: Stage) -> Lap:
 
 
 def look_for_what_is_missing(stage: Stage) -> Lap:
-    """Each costs a channel."""
-    channels = stage.channels(FEW)
+    """Queues that were deleted. Each costs a channel."""
+    channels, queues = stage.channels(FEW), [stage.queue() for _ in range(FEW)]
     stage.require("passive queue.declare")
+    for queue in queues:
+        channels[0].delete(queue)
+    stage.quiesce()
 
     def lap(rounds: int) -> Iterator[None]:
         renew(stage, channels)
         yield
-        for channel in channels[:rounds]:
-            channel.declare(stage.recorder.private_name(), passive=True)
+        for channel, queue in zip(channels[:rounds], queues, strict=False):
+            channel.declare(queue, passive=True)
         yield
 
     return lap
 
 
 def purge(stage: Stage) -> Lap:
-    channel, queue = stage.channel(), stage.queue()
+    """Each queue tells how many messages it had."""
+    channel, queues = publisher(stage), [stage.queue() for _ in range(FEW)]
     stage.require("queue.purge")
 
     def lap(rounds: int) -> Iterator[None]:
-        for number in range(rounds):
+        for number, queue in zip(range(rounds), queues, strict=False):
             channel.publish(queue, number % 3)
+        yield
+        for queue in queues:
             channel.purge(queue)
         yield
 
@@ -164,7 +170,7 @@ TOPOLOGY = (
     Course(declare_and_delete),
     Course(declare_without_answers),
     Course(look_for_what_is_missing, FEW),
-    Course(purge),
+    Course(purge, FEW),
     Course(declare_exchanges),
     Course(bind_and_unbind),
     Course(route),

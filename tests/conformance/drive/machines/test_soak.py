@@ -11,8 +11,11 @@ from conformance.campaigns.hunt import embedded
 from conformance.drive.machines.soak import Course, Lap, run_course
 from conformance.drive.machines.soak.consumers import CONSUMERS
 from conformance.drive.machines.soak.deliveries import DELIVERIES
+from conformance.drive.machines.soak.lifetimes import LIFETIMES
 from conformance.drive.machines.soak.messages import MESSAGES
+from conformance.drive.machines.soak.mistakes import MISTAKES
 from conformance.drive.machines.soak.publishing import PUBLISHING
+from conformance.drive.machines.soak.settings import SETTINGS
 from conformance.drive.machines.soak.topology import TOPOLOGY
 from conformance.drive.run.runner import run
 from conformance.drive.run.size import ROUNDS
@@ -21,7 +24,9 @@ from tests.tools.mutation.conftest import place
 from tools.mutation.install import installed
 from tools.mutation.triggers import Trigger
 
-COURSES = {course.name: course for course in (*DELIVERIES, *CONSUMERS, *PUBLISHING, *TOPOLOGY, *MESSAGES)}
+ALL = *DELIVERIES, *CONSUMERS, *PUBLISHING, *TOPOLOGY, *MESSAGES, *MISTAKES, *LIFETIMES, *SETTINGS
+COURSES = {course.name: course for course in ALL}
+OF_QUORUM_QUEUES = "return_in_vain", "time_out"
 ROUNDS_HERE, SELDOM = 240, 128
 FAULTS = {
     "get_without_ack": ("queue.Queue.publish", "dropped", "self.ready.push("),
@@ -31,37 +36,110 @@ FAULTS = {
     "commit": ("queue.Queue.publish", "dropped", "self.ready.push("),
     "bind_and_unbind": ("routing.Exchange.unbind", "dropped", "self.remove(binding)"),
     "reject": ("queue.Queue.publish", "dropped", "self.ready.push("),
+    "fail_by_topology": ("topology.remove_queue", "dropped", "not empty"),
+    "fail_by_messages": ("basic.tx_commit", "dropped", "raise"),
+    "fail_connections": ("connection.Connection.second_open", "dropped", "raise"),
+    "leave_nothing": ("vhost.VirtualHost.drop_binding", "dropped", "self.delete_exchange"),
+    "set_policies": ("vhost.VirtualHost.heed_policies", "dropped", "self.heed_policy(queue)"),
 }
 """Of a course: a place of the broker where something goes wrong once in a while."""
+AMONG_OTHERS = {
+    "fail_by_topology": 32,
+    "fail_by_messages": 64,
+    "fail_connections": 16,
+    "set_policies": 32,
+    "leave_nothing": 32,
+}
+"""Once in so many times in courses that do several things in turn, or have fewer rounds."""
+
+JUDGED = {
+    "get_and_ack": ("MODE-001",),
+    "get_and_ack_many": ("ACK-002", "ACK-005"),
+    "get_without_ack": ("RQ-009",),
+    "get_and_return": ("RQ-008", "ACK-015"),
+    "get_and_discard": ("MODE-001",),
+    "get_and_recover": ("RQ-008",),
+    "settle_what_is_unknown": ("ERR-002",),
+    "close_with_unacked": ("TAG-006", "TAG-007"),
+    "consume_and_ack": ("RQ-006",),
+    "consume_without_acks": ("AUTO-007",),
+    "consume_and_return": ("RQ-007", "RQ-008"),
+    "consume_and_cancel": ("CAN-005",),
+    "set_limits": ("QOS-001", "QOS-002", "QOS-004"),
+    "lose_queues": ("CAN-002", "QUEUE-017"),
+    "hand_over": ("SAC-002",),
+    "confirm": ("CNF-022",),
+    "return_what_is_unroutable": ("RETURN-004",),
+    "commit": ("TX-010",),
+    "commit_acks": ("TX-002",),
+    "request_and_reply": ("DRT-005", "DRT-006"),
+    "declare_and_delete": ("QUEUE-002",),
+    "declare_without_answers": ("GET-003",),
+    "look_for_what_is_missing": ("QUEUE-001",),
+    "purge": ("MODE-007",),
+    "declare_exchanges": ("EXCH-018", "ROUTE-002"),
+    "bind_and_unbind": ("ROUTE-001", "ROUTE-003", "ROUTE-006"),
+    "route": ("ROUTE-001",),
+    "open_and_close": ("ERR-012",),
+    "expire": ("DLX-002",),
+    "reject": ("DLX-001", "MODE-005"),
+    "die_in_circles": ("DLX-006", "DLX-012"),
+    "return_in_vain": ("RQ-012", "RQ-013"),
+    "drop_the_oldest": ("LEN-001", "LEN-002"),
+    "drop_by_octets": ("LEN-005",),
+    "turn_away": ("CNF-011",),
+    "rank": ("PRIO-001", "PRIO-002"),
+    "find_the_alternate": ("ROUTE-012",),
+    "fail_by_topology": ("QUEUE-004", "EXCH-002", "BIND-001", "BIND-002", "QUEUE-012", "QUEUE-013", "EXCH-009"),
+    "fail_by_messages": ("GET-001", "CONSUME-002", "CONSUME-003", "CNF-019", "CONTENT-006", "TX-004"),
+    "fail_connections": ("CHAN-001", "ERR-009", "FRAME-001", "FRAME-004", "CONN-018"),
+    "name_queues": ("QUEUE-010",),
+    "lose_last_consumers": ("QUEUE-011",),
+    "lose_last_bindings": ("BIND-008",),
+    "chain_exchanges": ("ROUTE-010", "ROUTE-005"),
+    "take_turns": ("CAN-009",),
+    "come_and_go": ("CONN-010", "ERR-014"),
+    "set_policies": ("POLICY-001", "POLICY-009"),
+    "change_rights": ("AUTH-014", "AUTH-025", "AUTH-026"),
+    "make_virtual_hosts": ("CONN-010",),
+    "time_out": ("TMO-003",),
+    "outlive": ("TTL-002", "TTL-003", "DLX-002"),
+    "leave_nothing": ("TTL-010", "QUEUE-008", "QUEUE-024", "EXCH-010"),
+}
+"""By which rules it is judged what a course does, again and again."""
 
 
 @pytest.mark.parametrize("name", COURSES)
 def test_a_right_broker_goes_round_and_round(name: str) -> None:
-    course = COURSES[name]
-    with embedded("documented", 1, "ci") as bench, bench.staged(Stage, name) as stage:
+    course, queue_type = COURSES[name], "quorum" if name in OF_QUORUM_QUEUES else "classic"
+    with embedded("documented", 1, "ci") as bench, bench.staged(Stage, name, (), queue_type) as stage:
         run_course(course, stage, ROUNDS_HERE)
-        assert not stage.finish().findings
+        judgement = stage.finish()
         rounds = ROUNDS_HERE * course.share
+        assert not judgement.findings
         assert len(stage.events) > 2 * rounds
+        again = rounds / course.at_once / 3
+        assert {rule: judgement.exercised[rule] for rule in JUDGED[name] if judgement.exercised[rule] < again} == {}
     assert stage.lacking == ""
 
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_what_goes_wrong_once_in_many_times_is_found(name: str) -> None:
-    """The fault shows at the 128th time and at no other before it."""
+    """The fault shows at the k-th time and at no other before it."""
+    course, k = COURSES[name], AMONG_OTHERS.get(name, SELDOM)
     with (
-        installed(place(*FAULTS[name]), Trigger("every", k=SELDOM)) as live,
+        installed(place(*FAULTS[name]), Trigger("every", k=k)) as live,
         embedded("documented", 1, "ci", deadline=0.5) as bench,
         bench.staged(Stage, name) as stage,
     ):
-        assert run(stage, partial(run_course, COURSES[name], stage, ROUNDS_HERE)) is None
-        assert 1 <= live.fired <= live.occasions // SELDOM
+        assert run(stage, partial(run_course, course, stage, ROUNDS_HERE)) is None
+        assert 1 <= live.fired <= live.occasions // k
         assert bench.damning(stage.judgement, "classic")
 
 
 def test_there_are_more_rounds_than_counters_of_ten_bits_hold() -> None:
     assert 2**10 < ROUNDS["ci"] < 2**12 < ROUNDS["deep"]
-    assert len(COURSES) == sum(map(len, (DELIVERIES, CONSUMERS, PUBLISHING, TOPOLOGY, MESSAGES)))
+    assert len(COURSES) == len(ALL)
 
 
 def test_a_slow_broker_ends_a_course_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
