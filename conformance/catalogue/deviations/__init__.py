@@ -19,6 +19,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from conformance.catalogue.profiles import Profile
 from conformance.catalogue.rules import CATALOGUE, QUEUE_TYPES, circumstances
 from conformance.catalogue.rules.fields import BadData, Fields, near, parse
 
@@ -91,6 +92,12 @@ def load(path_or_name: str | Path) -> tuple[Deviation, ...]:
         return read(path)
     hint = f"give a .toml file, or one of {', '.join(NAMES)}"
     raise BadDeviations(f"there are no deviations {text!r}{near(text, NAMES)}; {hint}")
+
+
+def known_to_break(profile: Profile, queue_type: str) -> set[str]:
+    """The rules that the deviations of a profile name, and that its broker breaks each time."""
+    listed = load(profile.deviations) if profile.deviations else ()
+    return {one.rule for one in listed if not one.intermittent and queue_type in one.queue_types}
 
 
 def source(name: str) -> str:

@@ -149,7 +149,7 @@ class Machines(Generic[A]):
 def revisited(part: int, profile: Profile, queue_type: str, depth: str, around: Around) -> Iterator[Play]:
     """The scenes of this part, so many times each: those that wait for time to pass only where none is lost by that,
     and none of a rule that the broker is known to break. Its scene shows that; in other forms it shows what follows."""
-    broken = _known_to_break(profile, queue_type)
+    broken = deviations.known_to_break(profile, queue_type)
     scenes = [
         play
         for play in plays()
@@ -161,9 +161,3 @@ def revisited(part: int, profile: Profile, queue_type: str, depth: str, around: 
     ]
     for number in range(REVISITS[depth]):
         yield from (replace(play, again=number) for play in scenes[part::PARTS])
-
-
-def _known_to_break(profile: Profile, queue_type: str) -> set[str]:
-    """The rules that its deviations name, and that it breaks each time."""
-    listed = deviations.load(profile.deviations) if profile.deviations else ()
-    return {one.rule for one in listed if not one.intermittent and queue_type in one.queue_types}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from conformance.drive.channel import Channel
-from conformance.drive.machines.soak import FEW, Course, Lap, ack_all, renew, take
+from conformance.drive.machines.soak import FEW, Course, Lap, ack_all, publisher, renew, take
 from conformance.drive.stage import Stage
 
 
@@ -98,6 +98,28 @@ def get_and_recover(stage: Stage) -> Lap:
     return lap
 
 
+def return_in_place(stage: Stage) -> Lap:
+    """Of three messages the second is given back, then the first, and all are got in their order."""
+    channel, queue = publisher(stage), stage.queue()
+
+    def lap(rounds: int) -> Iterator[None]:
+        for _ in range(rounds):
+            channel.publish(queue, 3)
+            yield
+            for _ in "12":
+                channel.get(queue)
+                yield
+            for tag in reversed(channel.unacked):
+                channel.reject(tag)
+                yield
+            for _ in "123":
+                channel.get(queue)
+                yield
+            ack_all(channel)
+
+    return lap
+
+
 def settle_what_is_unknown(stage: Stage) -> Lap:
     """Each costs a channel."""
     channels = stage.channels(FEW)
@@ -147,6 +169,7 @@ DELIVERIES = (
     Course(get_and_return, FEW),
     Course(get_and_discard),
     Course(get_and_recover),
+    Course(return_in_place, FEW, 0.25),
     Course(settle_what_is_unknown, FEW),
     Course(close_with_unacked, FEW),
 )

@@ -5,27 +5,25 @@ The vectors are written as octets, so that nothing of ours can mend them on the 
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 
 from codec import methods as m
 from conformance.drive.channel import Channel
 from conformance.drive.doors import HEADER as HANDSHAKE
 from conformance.drive.doors import dial, enter, log_in, say
-from conformance.drive.drivers.octets import BODY, FLOW, HEADER, HEARTBEAT, METHOD, NOBODY, frame, header
+from conformance.drive.drivers.octets import BODY, HEADER, NOBODY, frame, header
 from conformance.drive.drivers.raw import RawConnection
+from conformance.drive.drivers.vectors import PUBLISH, VECTORS
 from conformance.drive.scenes.marks import QueueType, rule
 from conformance.drive.stage import Stage
 
 CLASSIC: tuple[QueueType, ...] = ("classic",)
 SMALL = 8192
 """Octets of a frame: fewer than brokers offer."""
-PUBLISH = m.BasicPublish(1, routing_key=NOBODY).encode()
-"""The method alone, on channel 1, to a queue that nobody has."""
 
 
 def publish(channel: Channel) -> bytes:
-    """The same on another channel."""
+    """The publish of the vectors, on this channel."""
     return m.BasicPublish(channel.number, exchange=channel.by_name, routing_key=NOBODY).encode()
 
 
@@ -39,7 +37,7 @@ def connect(stage: Stage, name: str, frame_max: int) -> RawConnection | None:
     return link if enter(stage, link, frame_max=frame_max) else None
 
 
-def strike(stage: Stage, vectors: Sequence[Sequence[bytes] | bytes], frame_max: int = 0) -> None:
+def strike(stage: Stage, vectors: Sequence[bytes], frame_max: int = 0) -> None:
     """Each on a connection with an open channel; then one that did nothing wrong is asked for an answer."""
     bystander = stage.channel()
     for number, vector in enumerate(vectors, len(stage.connections) + 1):
@@ -48,8 +46,7 @@ def strike(stage: Stage, vectors: Sequence[Sequence[bytes] | bytes], frame_max: 
             return
         channel = stage.channel(connection=link)
         stage.barrier(channel)
-        frames = (vector,) if isinstance(vector, bytes) else vector
-        channel.connection.send(*(one.replace(PUBLISH, publish(channel)) for one in frames))
+        channel.connection.send(vector.replace(PUBLISH, publish(channel)))
         stage.quiesce()
         stage.barrier(bystander)
 
@@ -57,22 +54,13 @@ def strike(stage: Stage, vectors: Sequence[Sequence[bytes] | bytes], frame_max: 
 @rule("FRAME-001", queue_types=CLASSIC)
 def test_another_octet_than_the_frame_end(stage: Stage) -> None:
     """At the end of a method, of a heartbeat, of a content header, and of a body."""
-    method = PUBLISH
-    strike(
-        stage,
-        [
-            frame(METHOD, 1, FLOW, b"\xcd"),
-            frame(HEARTBEAT, 0, b"", b"\0"),
-            (method + frame(HEADER, 1, header(), b"\0"),),
-            (method + frame(HEADER, 1, header(size=1)) + frame(BODY, 1, b"x", b"\0"),),
-        ],
-    )
+    strike(stage, VECTORS["FRAME-001"])
 
 
 @rule("FRAME-002", queue_types=CLASSIC)
 def test_an_unknown_frame_type(stage: Stage) -> None:
     """Between those that are known, and far from them."""
-    strike(stage, [frame(5, 1, FLOW), frame(255, 0, b"")])
+    strike(stage, VECTORS["FRAME-002"])
 
 
 @rule("FRAME-003", queue_types=CLASSIC)
@@ -90,114 +78,83 @@ def _too_large(stage: Stage, room: int, frame_max: int = 0) -> None:
     declare = m.ExchangeDeclare(1, exchange="amq.fanout", type="fanout", passive=True, arguments=[("x", "S", body)])
     publish = m.BasicPublish(1).encode()
     content = publish + frame(HEADER, 1, header(size=len(body))) + frame(BODY, 1, body)
-    strike(stage, [(content,), declare.encode()], frame_max)
+    strike(stage, [content, declare.encode()], frame_max)
 
 
 @rule("FRAME-004", queue_types=CLASSIC)
 def test_content_without_a_method(stage: Stage) -> None:
     """A header, and a body; one more body behind a content that is complete, and one behind a content without any."""
-    whole = PUBLISH + frame(HEADER, 1, header(size=1)) + frame(BODY, 1, b"x")
-    empty = PUBLISH + frame(HEADER, 1, header(size=0))
-    more = frame(BODY, 1, b"y")
-    strike(stage, [frame(HEADER, 1, header()), frame(BODY, 1, b"x"), (whole + more,), (empty + more,)])
+    strike(stage, VECTORS["FRAME-004"])
 
 
 @rule("FRAME-005", queue_types=CLASSIC)
 def test_a_method_in_the_middle_of_a_content(stage: Stage) -> None:
     """Instead of the header, instead of the body, and instead of its second frame; it may be that of another content. A
     second header instead of the body is out of place as well, and so is a body instead of the header."""
-    method, first = PUBLISH, frame(HEADER, 1, header())
-    half = frame(HEADER, 1, header(size=2)) + frame(BODY, 1, b"x")
-    for one in (frame(METHOD, 1, FLOW), method):
-        strike(stage, [(method + one,), (method + first + one,), (method + half + one,)])
-    strike(stage, [(method + first + first,), (method + half + first,), (method + frame(BODY, 1, b"x"),)])
+    strike(stage, VECTORS["FRAME-005"])
 
 
 @rule("FRAME-006", queue_types=CLASSIC)
 def test_more_body_than_announced(stage: Stage) -> None:
     """Two octets where one was announced; and two more where one was left."""
-    method, one = PUBLISH, frame(BODY, 1, b"x")
-    for size, frames in ((1, frame(BODY, 1, b"xy")), (2, one + frame(BODY, 1, b"yz"))):
-        strike(stage, [(method + frame(HEADER, 1, header(size=size)) + frames,)])
+    strike(stage, VECTORS["FRAME-006"])
 
 
 @rule("FRAME-007", queue_types=CLASSIC)
 def test_a_header_of_another_class(stage: Stage) -> None:
     """Of the class queue, after basic.publish."""
-    method = PUBLISH
-    strike(stage, [(method + frame(HEADER, 1, header(class_id=50)),)])
+    strike(stage, VECTORS["FRAME-007"])
 
 
 @rule("FRAME-008", queue_types=CLASSIC)
 def test_content_on_channel_0(stage: Stage) -> None:
     """A header, and a body."""
-    strike(stage, [frame(HEADER, 0, header()), frame(BODY, 0, b"x")])
+    strike(stage, VECTORS["FRAME-008"])
 
 
 @rule("FRAME-009", queue_types=CLASSIC)
 def test_a_heartbeat_on_a_channel(stage: Stage) -> None:
     """On one that is open, and on one that is not."""
-    strike(stage, [frame(HEARTBEAT, 1, b""), frame(HEARTBEAT, 2, b"")])
+    strike(stage, VECTORS["FRAME-009"])
 
 
 @rule("FRAME-010", queue_types=CLASSIC)
 def test_a_method_that_does_not_exist(stage: Stage) -> None:
     """Of an unknown class, and an unknown one of a known class."""
-    strike(stage, [frame(METHOD, 1, struct.pack(">HH", 99, 10)), frame(METHOD, 1, struct.pack(">HH", 60, 999))])
+    strike(stage, VECTORS["FRAME-010"])
 
 
 @rule("FRAME-011", queue_types=CLASSIC)
 def test_arguments_that_do_not_fit(stage: Stage) -> None:
     """A name that is longer than the rest of its frame, a table that is, and a method that ends too early."""
-    declare = struct.pack(">HHH", 50, 10, 0)
-    strike(
-        stage,
-        [
-            frame(METHOD, 1, declare + b"\xffq\0"),
-            frame(METHOD, 1, declare + b"\1q\0" + struct.pack(">I", 1000)),
-            frame(METHOD, 1, declare),
-        ],
-    )
+    strike(stage, VECTORS["FRAME-011"])
 
 
 @rule("FRAME-012", queue_types=CLASSIC)
 def test_methods_of_the_connection_on_a_channel(stage: Stage) -> None:
     """connection.open, connection.tune-ok, and connection.close."""
-    close = m.ConnectionClose(1, 200, "normal shutdown", 0, 0)
-    strike(stage, [m.ConnectionOpen(1, "/").encode(), m.ConnectionTuneOk(1, 10, 4096, 0).encode(), close.encode()])
+    strike(stage, VECTORS["FRAME-012"])
 
 
 @rule("FRAME-013", queue_types=CLASSIC)
 def test_a_heartbeat_with_a_payload(stage: Stage) -> None:
     """An octet, and what looks like a frame of its own."""
-    strike(stage, [frame(HEARTBEAT, 0, b"x"), frame(HEARTBEAT, 0, frame(HEARTBEAT, 0, b""))])
+    strike(stage, VECTORS["FRAME-013"])
 
 
 @rule("FRAME-014", queue_types=CLASSIC)
 def test_frames_that_are_too_short(stage: Stage) -> None:
     """Half of a method's numbers, nothing at all, and a content header that ends in its size."""
-    method = PUBLISH
-    strike(stage, [frame(METHOD, 1, FLOW[:2]), frame(METHOD, 1, b""), (method + frame(HEADER, 1, header()[:10]),)])
-
-
-CONTENT_TYPE, HEADERS = 1 << 15, 1 << 13
+    strike(stage, VECTORS["FRAME-014"])
 
 
 @rule("FRAME-015", queue_types=CLASSIC)
 def test_properties_that_cannot_be_read(stage: Stage) -> None:
     """No flags at all, a text that is not there, octets that no flag announces, a table that is cut short."""
-    method, body = PUBLISH, frame(BODY, 1, b"x")
-    contents = (
-        header()[:12],
-        header(flags=CONTENT_TYPE),
-        header() + b"\3odd",
-        header(flags=HEADERS) + struct.pack(">I", 100) + b"\1xS",
-    )
-    strike(stage, [(method + frame(HEADER, 1, content) + body,) for content in contents])
+    strike(stage, VECTORS["FRAME-015"])
 
 
 @rule("FRAME-016", queue_types=CLASSIC)
 def test_a_weight(stage: Stage) -> None:
     """The least, and the greatest."""
-    method = PUBLISH
-    strike(stage, [(method + frame(HEADER, 1, header(weight=weight)),) for weight in (1, 0xFFFF)])
+    strike(stage, VECTORS["FRAME-016"])
