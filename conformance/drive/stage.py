@@ -20,7 +20,7 @@ from typing import Any
 from codec import Method
 from conformance.catalogue import rules as catalogue
 from conformance.catalogue.profiles import Profile
-from conformance.catalogue.rules.features import CROWD, DECLARATIONS, DEFAULT, DURABLE, GETS, MEANS, asked_of
+from conformance.catalogue.rules.features import CROWD, DECLARATIONS, DEFAULT, DURABLE, GET, GETS, MEANS, asked_of
 from conformance.drive import ending
 from conformance.drive.around import Around
 from conformance.drive.belongings import Belongings
@@ -30,7 +30,7 @@ from conformance.drive.drivers.raw import ConnectionLost, Item, RawConnection, T
 from conformance.drive.guard import Guard
 from conformance.drive.payloads import Payloads
 from conformance.drive.roster import Roster
-from conformance.drive.standin import OneQueue, instead
+from conformance.drive.standin import OneQueue, Takers, instead
 from conformance.drive.waiting import DRAIN, Endless, Hurry, NotOffered, SceneOver, Spared, Waiter, read_all
 from conformance.history import events
 from conformance.history.events import TO_CLIENT, Event
@@ -84,7 +84,7 @@ class Stage:
         self.payloads = Payloads(profile.body)
         self._own = self.by_name = ""
         """The exchange that stands in for the default exchange, where the broker has none."""
-        self._gets = OneQueue(profile.shunned.get(GETS, ""), free=self.offers(GETS))
+        self._gets, self._takers = OneQueue(profile.shunned.get(GETS, ""), free=self.offers(GETS)), Takers(self)
         self._batching = False
         self._over = self._amid = False
         self.recorder.subscribe(self._watch)
@@ -378,9 +378,9 @@ class Stage:
         tags: list[int] = []
         hurry = Hurry(self.waiter)
         while len(tags) < n:
-            tag = self.get(channel, queue, no_ack=no_ack)
-            if tag is not None:
-                tags.append(tag)
+            taken = self._take(channel, queue, n - len(tags), no_ack)
+            if taken:
+                tags += taken
                 hurry.again()
             elif channel.state != "open" or not self.judge.ready(queue) or hurry.over:
                 self.guard.patience.in_vain(DRAIN if hurry.over else ())
@@ -391,6 +391,12 @@ class Stage:
 
     def get(self, channel: Channel, queue: str, *, no_ack: bool = False) -> int | None:
         """One get and its answer: the tag that came, None where none came."""
+        return next(iter(self._take(channel, queue, 1, no_ack)), None)
+
+    def _take(self, channel: Channel, queue: str, n: int, no_ack: bool) -> list[int]:
+        """The tag that one get brings, if any; where there are no gets, those of n messages that a consumer takes."""
+        if not self.offers(GET):
+            return self._takers.take(channel, queue, n, no_ack=no_ack)
         if self._roster.is_own(channel) and self._gets.turns(channel, queue):
             channel.close()
             self.quiesce()
@@ -399,14 +405,12 @@ class Stage:
         channel.get(queue, no_ack)
         self.quiesce()
         key = TO_CLIENT, channel.connection.name, channel.number, "basic.get-ok"
-        return next(
-            (
-                event.delivery_tag
-                for event in self.events[seen:]
-                if (event.direction, event.connection, event.channel, event.method) == key
-            ),
-            None,
-        )
+        return [
+            event.delivery_tag
+            for event in self.events[seen:]
+            if (event.direction, event.connection, event.channel, event.method) == key
+            and event.delivery_tag is not None
+        ][:1]
 
     # -- the end
 
