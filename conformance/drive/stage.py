@@ -78,9 +78,9 @@ class Stage:
         self.belongings = Belongings()
         self._local = self.recorder.builder("")
         self._roster = Roster(self)
-        means = [name for name, _ in sorted(needs) if name in shunned]
-        self.lacking = f"the broker does not offer {means[0]}: {shunned[means[0]]}" if means else ""
+        self.lacking = ""
         """What the broker refuses, without which the scene could not go on, or shows little."""
+        self.shows_little(*(name for name, _ in sorted(needs) if name in shunned))
         self.payloads = Payloads(profile.body)
         self._own = self.by_name = ""
         """The exchange that stands in for the default exchange, where the broker has none."""
@@ -198,6 +198,11 @@ class Stage:
                 words = self._without[feature]
                 refused = feature in {*self.profile.refused, *DECLARATIONS} or words.startswith(CLOSES)
                 raise NotOffered(f"the broker does not offer {feature}: {words}", refused=refused)
+
+    def shows_little(self, *features: str) -> None:
+        """The scene goes on without these; what it shows may not be enough."""
+        for feature in features if not self.lacking else ():
+            self.lacking = self.lacking or f"the broker does not offer {feature}: {self._without[feature]}"
 
     def used(self) -> list[Channel]:
         """All channels of the scene, open or not."""

@@ -114,6 +114,7 @@ class Takers:
         would go on taking."""
         if not self._stage.offers("basic.cancel"):
             self._stage.require(GET, "basic.cancel")
+        self._stage.shows_little(GET)
         key = *_place(channel), queue, no_ack
         held = self._beyond.get(key)
         if held is None or held.life is not channel.view:
@@ -195,10 +196,10 @@ class ConsumerLooks:
         stage.waiter.settles(self._started)
 
     def _started(self) -> bool:
-        """Is it answered, and served where there is something to serve?"""
+        """Is it answered, or refused?"""
         view = self._channel.view
         consumer = view.consumers.get(self._tag) if view is not None else None
-        return consumer is None or consumer.state != "starting"
+        return self._channel.state != "open" or consumer is None or consumer.state != "starting"
 
     def look(self) -> bool:
         stage = self._stage
