@@ -254,7 +254,7 @@ class Pulse:
             line.send(*steps)
         except ConnectionLost:
             return "ends its connections"
-        awaited = [step.NAME for step in steps if step.NAME != self.lacking]
+        awaited = [name for name in (step.NAME for step in steps) if name != self.lacking]
         until = time.monotonic() + patience
         while line.alive and awaited:
             left = until - time.monotonic()

@@ -88,7 +88,7 @@ def test_a_limit_of_the_scene_stays(make: Make) -> None:
 def test_who_cannot_cancel_consumers_has_nobody_to_take_single_messages(make: Make) -> None:
     stage = make("basic.cancel")
     queue, channel = stage.queue(), stage.channel()
-    with pytest.raises(NotOffered, match="does not offer basic.get: channel.close 540") as ended:
+    with pytest.raises(NotOffered, match=r"does not offer basic\.get: channel\.close 540") as ended:
         stage.get(channel, queue)
     assert ended.value.refused
 
