@@ -119,7 +119,7 @@ def _examine(target: Target, diagnosis: Diagnosis) -> None:
     fitting = offers.adapted(match.profile, answers, known=known)
     diagnosis.queue_types, diagnosis.offers = list(fitting.queue_types), offers.describe_answers(answers)
     diagnosis.advice = [*short_timeout.advice(fitting.choices)]
-    if DELETE in {*fitting.refused, *fitting.shunned}:
+    if not fitting.has(DELETE):
         diagnosis.advice.append(STAYS)
 
 

@@ -391,7 +391,7 @@ class Stage:
                 self.guard.patience.in_vain(DRAIN if hurry.over else ())
                 raise SceneOver(f"only {len(tags)} of {n} messages could be fetched from {queue}")
             else:
-                hurry.wait()
+                hurry.wait(self.waiter.vain)
         return tags
 
     def get(self, channel: Channel, queue: str, *, no_ack: bool = False) -> int | None:

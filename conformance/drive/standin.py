@@ -141,12 +141,14 @@ class Takers:
 
         if not stage.waiter.settles(over, stage.guard.patience.allow(DRAIN, stage.deadline)):
             stage.guard.patience.in_vain(DRAIN)
+        vain = stage.waiter.vain
         if channel.state == "open":
             with stage.batch():
                 channel.cancel(tag)
                 if limited:
                     channel.qos(0)
         stage.quiesce()
+        stage.waiter.vain = max(vain, stage.waiter.vain)
         return delivered(stage, channel, tag, seen)
 
     def _limits(self, channel: Channel) -> bool:
@@ -221,5 +223,4 @@ class ConsumerLooks:
 
 def looks(stage: Stage, channel: Channel, queue: str) -> GetLooks | ConsumerLooks:
     """By gets, where there are gets that work."""
-    missing = {*stage.profile.refused, *stage.profile.shunned}
-    return ConsumerLooks(stage, channel, queue) if GET in missing else GetLooks(stage, channel, queue)
+    return (GetLooks if stage.profile.has(GET) else ConsumerLooks)(stage, channel, queue)

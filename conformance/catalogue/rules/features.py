@@ -66,6 +66,9 @@ MANDATORY: Mapping[str, str] = MappingProxyType(
         "nowait": "methods that are carried out and not answered",
     }
 )
+MEANS_OF_ALL = frozenset({GET, DELETE})
+"""Of these every history makes use. Who refuses one of them as not implemented, by 540, does not offer it, and is
+examined by other means."""
 DURABLE, TRANSIENT, EXCLUSIVE = "durable queues", "transient queues", "exclusive queues"
 AUTO_DELETE, SERVER_NAMED = "auto-delete queues", "server-named queues"
 CROWD = "a dozen connections at once"
