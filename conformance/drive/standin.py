@@ -18,20 +18,46 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from codec import methods as m
+from conformance.catalogue.profiles import Profile
 from conformance.catalogue.rules.features import GET, GETS
 from conformance.drive.channel import Channel
 from conformance.drive.drivers.raw import Item
-from conformance.drive.waiting import DRAIN, NotOffered, SceneOver
-from conformance.history.events import TO_BROKER, TO_CLIENT
+from conformance.drive.guard import Guard
+from conformance.drive.waiting import DRAIN, NotOffered, SceneOver, Waiter
+from conformance.history.events import TO_BROKER, TO_CLIENT, Event
 from conformance.oracle.model.views import ChannelView
+from conformance.oracle.monitors import Judge
 
-if TYPE_CHECKING:
-    from conformance.drive.stage import Stage
+
+class Taking(Protocol):
+    """What taking messages needs of a stage."""
+
+    events: list[Event]
+    judge: Judge
+    waiter: Waiter
+    guard: Guard
+    profile: Profile
+    deadline: float
+
+    def offers(self, feature: str) -> bool: ...
+
+    def require(self, *features: str) -> None: ...
+
+    def shows_little(self, *features: str) -> None: ...
+
+    def batch(self) -> AbstractContextManager[None]: ...
+
+    def quiesce(self) -> bool: ...
+
+    def barrier(self, channel: Channel) -> None: ...
+
+    def get(self, channel: Channel, queue: str, *, no_ack: bool = False) -> int | None: ...
 
 
 def instead(items: Iterable[Item], exchange: str) -> Iterator[Item]:
@@ -105,7 +131,7 @@ class Takers:
     for is there, or nothing more is owed. What comes beyond that is held by the channel, and handed out first.
     """
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Taking) -> None:
         self._stage = stage
         self._beyond: dict[tuple[str, int, str, bool], _Taken] = {}
 
@@ -162,7 +188,7 @@ class Takers:
         return False
 
 
-def delivered(stage: Stage, channel: Channel, tag: str, since: int) -> list[int]:
+def delivered(stage: Taking, channel: Channel, tag: str, since: int) -> list[int]:
     """The delivery tags of what has come to this consumer since then."""
     key = (TO_CLIENT, *_place(channel), "basic.deliver", tag)
     return [
@@ -176,7 +202,7 @@ def delivered(stage: Stage, channel: Channel, tag: str, since: int) -> list[int]
 class GetLooks:
     """Looks into a queue that is drained, by gets."""
 
-    def __init__(self, stage: Stage, channel: Channel, queue: str) -> None:
+    def __init__(self, stage: Taking, channel: Channel, queue: str) -> None:
         self._stage, self._channel, self._queue = stage, channel, queue
 
     def look(self) -> bool:
@@ -191,7 +217,7 @@ class ConsumerLooks:
     """The same by one consumer that stays for as long as it is looked. Where none can be cancelled, its channel is
     closed. While something must come there is time for it; else a round trip shows what else there is."""
 
-    def __init__(self, stage: Stage, channel: Channel, queue: str) -> None:
+    def __init__(self, stage: Taking, channel: Channel, queue: str) -> None:
         self._stage, self._channel, self._queue = stage, channel, queue
         self._since, self._seen = len(stage.events), 0
         self._tag = channel.consume(queue, no_ack=True)
@@ -221,6 +247,6 @@ class ConsumerLooks:
         stage.quiesce()
 
 
-def looks(stage: Stage, channel: Channel, queue: str) -> GetLooks | ConsumerLooks:
+def looks(stage: Taking, channel: Channel, queue: str) -> GetLooks | ConsumerLooks:
     """By gets, where there are gets that work."""
     return (GetLooks if stage.profile.has(GET) else ConsumerLooks)(stage, channel, queue)
