@@ -4,9 +4,9 @@ The first times that a broker owes something and does not send it, the suite wai
 never. After `SURE` such waits for the same kind of thing, another long wait proves nothing more, so waits become short.
 A slow broker or machine is not called silent all the same. A wait is never shorter than `SLACK` times the longest one
 after which a thing of this kind came. Nor is it shorter than the longest one after which anything came; until `SURER`
-waits have been in vain, `TWICE` that. What has never come in `NEVER` waits is waited for hardly at all. Only waits for what was owed count: what comes by itself after a second, as a
-message expires, says nothing about haste. The kinds are those of obligations: an answer to one method, a confirm, a
-delivery, a close.
+waits have been in vain, `TWICE` that. What has never come in `NEVER` waits is hardly waited for. Only waits for what
+was owed count: what comes by itself after a second, as a message expires, says nothing about haste. The kinds are those
+of obligations: an answer to one method, a confirm, a delivery, a close.
 """
 
 from __future__ import annotations

@@ -206,8 +206,26 @@ def overheard(channel: Channel) -> None:
 
 lacks("poor.no-gets-softly", m.BasicGet, refused, "is refused: channel.close 540", hides=ALL, about=GETS)
 lacks("poor.no-gets-hard", m.BasicGet, refused_hard, "is refused: connection.close 540", hides=ALL, about=GETS)
-lacks("poor.no-gets-dropped", m.BasicGet, hangs_up, "ends its connection without a word", hides=ALL, about=GETS)
-lacks("poor.no-gets-silent", m.BasicGet, overheard, "is not answered", hides=ALL, about=GETS)
+lacks(
+    "poor.no-gets-dropped",
+    m.BasicGet,
+    hangs_up,
+    "ends its connection without a word",
+    breaks="ERR-012",
+    may="GET-* QOS-014 QOS-015 TAG-005",
+    hides=ALL,
+    about=GETS,
+)
+lacks(
+    "poor.no-gets-silent",
+    m.BasicGet,
+    overheard,
+    "is not answered",
+    breaks="GET-005",
+    may="ERR-014 GET-* QOS-014 QOS-015 TAG-005 TMO-017 AUTH-011",
+    hides=ALL,
+    about=GETS,
+)
 lacks(
     "poor.no-deletes",
     m.QueueDelete,

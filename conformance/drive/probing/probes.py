@@ -26,6 +26,7 @@ from conformance.catalogue.rules.features import (
     EXCLUSIVE,
     GETS,
     LARGE,
+    PASSIVE,
     RESERVED,
     SERVER_NAMED,
 )
@@ -141,7 +142,14 @@ class Inquiry:
         for feature, about in ABOUT_QUEUES.items():
             queue = self._broker.queue()
             asked = about(queue)
-            yield self._broker.ask(feature, (queue, asked), f"{asked.NAME}-ok")
+            answer = self._broker.ask(feature, (queue, asked))
+            yield self._made(answer) if feature == PASSIVE and answer.state == OFFERED else answer
+
+    def _made(self, answer: Answer) -> Answer:
+        """Some make the queue that they are only to look for: with them nobody can look for one."""
+        finds = self._broker.queue(flags={"passive": True})
+        found = self._broker.ask(PASSIVE, (finds,))
+        return Answer(PASSIVE, WRONG, "it makes the queue that it is to look for") if found.state == OFFERED else answer
 
     def _gets(self) -> Iterator[Answer]:
         """A channel that has asked one queue asks another one, which has a message."""

@@ -21,7 +21,7 @@ from conformance.drive.drivers.errors import ConnectionLost, Unreachable
 from conformance.drive.drivers.raw import Item, RawConnection
 from conformance.drive.drivers.sweep import part, sweep, unrecorded
 from conformance.drive.drivers.target import Target
-from conformance.drive.probing.looks import Looks
+from conformance.drive.probing.glances import Glances
 from conformance.drive.standin import led
 from conformance.history.events import Event
 
@@ -84,11 +84,11 @@ class Questioned:
         self.capabilities = announced if isinstance(announced, Mapping) else {}
         try:
             connection.send(m.ChannelOpen(1))
-            looks = Looks(connection, self.patience, cancels=self.cancels)
+            glances = Glances(connection, self.patience, cancels=self.cancels)
             for step in steps:
                 last = step is steps[-1]
                 if isinstance(step, m.BasicGet):
-                    answer = self._get(connection, step) if self.gets else self._looked(looks, step)
+                    answer = self._get(connection, step) if self.gets else self._looked(glances, step)
                 else:
                     connection.send(step)
                     reply = (wanted if last else "") or _reply(step)
@@ -175,13 +175,13 @@ class Questioned:
         self.taken = came if came is not None and came.method == effects.TAKEN else None
         return answer
 
-    def _looked(self, looks: Looks, get: m.BasicGet) -> tuple[str, str]:
+    def _looked(self, glances: Glances, get: m.BasicGet) -> tuple[str, str]:
         """The same by a consumer. What is settled next has to be there."""
-        self.taken, refusal = looks.look(get)
+        self.taken, refusal = glances.look(get)
         if refusal is not None:
             return _refusal(refusal)
-        if looks.broken:
-            return SILENT if looks.alive else LOST, looks.broken
+        if glances.broken:
+            return SILENT if glances.alive else LOST, glances.broken
         if self.taken is None and not get.no_ack:
             return SILENT, f"a message does not come within {self.patience:g} s"
         return OFFERED, ""

@@ -11,12 +11,12 @@ import codec
 from codec import methods as m
 from codec.errors import ReplyCode
 from conformance.catalogue.profiles import load
-from conformance.catalogue.rules.features import AUTO_DELETE, DELETE, GET, GETS, LARGE, TRANSIENT
+from conformance.catalogue.rules.features import AUTO_DELETE, DELETE, GET, GETS, LARGE, PASSIVE, TRANSIENT
 from conformance.cli.doctor import STAYS, examine
 from conformance.drive.drivers.target import Target
 from conformance.drive.probing.offers import adapted
 from conformance.drive.probing.probes import Inquiry
-from conformance.drive.probing.questioned import LOST, OFFERED, REFUSED, SILENT, Answer
+from conformance.drive.probing.questioned import LOST, OFFERED, REFUSED, SILENT, WRONG, Answer
 from reference_broker import ReferenceBroker
 from reference_broker.core.channels.channel import Channel
 from reference_broker.core.errors import AmqpException, ChannelException, ConnectionException
@@ -64,6 +64,17 @@ def answers(patience: float = PATIENCE) -> dict[str, Answer]:
     with ReferenceBroker() as broker:
         asked = Inquiry(Target.parse(broker.url), patience, stranger=True).answers()
     return {one.feature: one for one in asked}
+
+
+def test_who_makes_the_queue_that_it_is_to_look_for_cannot_be_asked_whether_it_is_there(lack: Lack) -> None:
+    declare = HANDLERS[m.QueueDeclare]
+
+    def careless(channel: Channel, method: m.QueueDeclare) -> None:
+        method.passive = False
+        declare(channel, method)
+
+    lack(careless, m.QueueDeclare)
+    assert answers()[PASSIVE] == Answer(PASSIVE, WRONG, "it makes the queue that it is to look for")
 
 
 OTHERS = ("basic.nack", "confirm.select", "expiration", "x-expires", "x-max-length", LARGE, AUTO_DELETE, TRANSIENT)

@@ -20,7 +20,7 @@ LOOK = "look at "
 CLOSES = ("channel.close", "connection.close")
 
 
-class Looks:
+class Glances:
     """On one connection. `patience`: seconds for each answer, and for a message that has to be there."""
 
     def __init__(self, connection: RawConnection, patience: float, *, cancels: bool) -> None:
