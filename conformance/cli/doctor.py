@@ -21,12 +21,14 @@ from typing import Any
 
 from codec import methods as m
 from conformance.catalogue import profiles
+from conformance.catalogue.rules.features import DELETE
 from conformance.cli.parsing import printed
 from conformance.drive.drivers.errors import ConnectionLost, Unreachable
 from conformance.drive.drivers.raw import RawConnection
 from conformance.drive.drivers.sweep import sweep, unrecorded
 from conformance.drive.drivers.target import BadUrl, Target
 from conformance.drive.probing import offers, probes
+from conformance.drive.probing.ways import ACCESS_REFUSED
 from conformance.history.events import Event
 from conformance.outcome import short_timeout
 from conformance.outcome.screen import ENDLESS, colored, line_width
@@ -35,9 +37,11 @@ from conformance.session import brokers
 from conformance.session.exits import GATE_OPEN, UNREACHABLE, WRONG_USE, Refused
 
 LAYERS = ("tcp", "tls", "header", "login", "vhost", "rights", "queues", "clean-up")
+CLEAN_UP = LAYERS[-1]
 _PATIENCE = 5.0
 WAYS = ((True, False), (False, True), (False, False))
 """How a queue may be declared: as exclusive, as durable."""
+STAYS = "Queues cannot be deleted here: those that a run declares stay, and are empty."
 
 
 def arguments(added: argparse.ArgumentParser) -> None:
@@ -92,7 +96,7 @@ def examine(target: Target) -> Diagnosis:
     except Unreachable as unreachable:
         diagnosis.failed, diagnosis.message = unreachable.layer, unreachable.message
     end = layers.index(diagnosis.failed) if diagnosis.failed in layers else len(layers)
-    diagnosis.passed = layers[:end]
+    diagnosis.passed = [layer for layer in layers[:end] if layer != CLEAN_UP or STAYS not in diagnosis.advice]
     return diagnosis
 
 
@@ -114,7 +118,9 @@ def _examine(target: Target, diagnosis: Diagnosis) -> None:
     answers = probes.Inquiry(target, _PATIENCE, stranger=not known).answers()
     fitting = offers.adapted(match.profile, answers, known=known)
     diagnosis.queue_types, diagnosis.offers = list(fitting.queue_types), offers.describe_answers(answers)
-    diagnosis.advice = short_timeout.advice(fitting.choices)
+    diagnosis.advice = [*short_timeout.advice(fitting.choices)]
+    if not fitting.has(DELETE):
+        diagnosis.advice.append(STAYS)
 
 
 def _offered(properties: Mapping[str, Any]) -> list[str]:
@@ -141,11 +147,11 @@ class _Patient:
         get = m.BasicGet(self._number, 0, name, True)
         try:
             self._ask("queues", "publish and get a message", get, "basic.get-ok", "basic.get-empty")
+            self._ask(CLEAN_UP, "delete its own queue", m.QueueDelete(self._number, 0, name), "queue.delete-ok")
         except _UnusableHere:
             self.connection.abort()
             sweep(self._target, (name,), (), _PATIENCE)
-            return  # the questions that follow look for another way
-        self._ask("clean-up", "delete its own queue", m.QueueDelete(self._number, 0, name), "queue.delete-ok")
+            return  # the questions that follow look for another way, or tell what is lacking
 
     def _declare(self, name: str) -> None:
         """In the first way that is not refused. Raises what came of the first."""
@@ -193,7 +199,7 @@ class _Patient:
         if event.method in ("channel.close", "connection.close"):
             code, text = event.args.get("reply_code"), event.args.get("reply_text")
             said = f"{self._target.address} refuses to {what}: {code} {text!r}."
-            if code != probes.ACCESS_REFUSED:
+            if code != ACCESS_REFUSED:
                 raise _UnusableHere(layer, f"{said} Every check needs that. See the broker's log for the reason.")
             raise Unreachable(
                 "rights",

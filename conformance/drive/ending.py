@@ -12,7 +12,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from codec import methods as m
+from conformance.catalogue.rules.features import GET
 from conformance.drive.channel import Channel
+from conformance.drive.standin import looks
 from conformance.drive.waiting import Hurry, SceneOver
 from conformance.history.events import TO_CLIENT, Event
 
@@ -26,8 +28,8 @@ SURPLUS = 1000
 def drain(stage: Stage, queue: str, *, give_back: bool = False) -> None:
     """Ends whatever holds messages, then takes from the queue all that must still be there, and what is there.
 
-    With `give_back` the channels first return what they hold by a negative acknowledgement, and a get proves that it
-    arrived; else closing them returns it.
+    With `give_back` the channels first return what they hold by a negative acknowledgement, and a get, if there are
+    gets, proves that it arrived; else closing them returns it.
     """
     with contextlib.suppress(SceneOver):
         _withdraw(stage, queue, give_back=give_back)
@@ -83,7 +85,8 @@ def _withdraw(stage: Stage, queue: str, *, give_back: bool) -> None:
     for channel in _open(used) if give_back else ():
         if channel.unacked and channel.view and not channel.view.in_flight_possible():
             channel.nack(0, multiple=True)
-            channel.get(queue, no_ack=True)
+            if stage.offers(GET):
+                channel.get(queue, no_ack=True)
     stage.quiesce()
     for channel in _open(used):
         channel.close()
@@ -91,26 +94,30 @@ def _withdraw(stage: Stage, queue: str, *, give_back: bool) -> None:
 
 
 def _take(stage: Stage, channel: Channel, queue: str) -> None:
-    """Gets until every message that must be there has been seen, and the queue is empty.
+    """Looks until every message that must be there has been seen, and the queue is empty.
 
-    One at a time: of gets that are under way together, each may hold what the others would explain. The last one is
-    sent when the time is over: this process may have slept since the one before.
+    Gets are sent one at a time: of those that are under way together, each may hold what the others would explain. The
+    last look is taken when the time is over: this process may have slept since the one before.
     """
     wanted, surplus, hurry = stage.judge.missing(queue), 0, Hurry(stage.waiter)
+    looking = looks(stage, channel, queue)
     while channel.state == "open" and surplus < SURPLUS:
-        late, got = hurry.over, stage.get(channel, queue, no_ack=True)
+        late, came = hurry.over, looking.look()
         left = stage.judge.missing(queue)
-        surplus += got is not None and left >= wanted
+        surplus += came and left >= wanted
         if left < wanted:
             hurry.again()
         elif left and late and not hurry.longer():
-            stage.waiter.give_up("drain", hurry.waited, queue=queue)
+            looking.end()
+            if stage.judge.missing(queue):
+                stage.waiter.give_up("drain", hurry.waited, queue=queue)
             return
-        elif got is None and not left:
-            return
-        elif got is None:
+        elif not came and not left:
+            break
+        elif not came:
             hurry.wait()
         wanted = left
+    looking.end()
 
 
 def _delete(stage: Stage) -> None:

@@ -4,9 +4,9 @@ The first times that a broker owes something and does not send it, the suite wai
 never. After `SURE` such waits for the same kind of thing, another long wait proves nothing more, so waits become short.
 A slow broker or machine is not called silent all the same. A wait is never shorter than `SLACK` times the longest one
 after which a thing of this kind came. Nor is it shorter than the longest one after which anything came; until `SURER`
-waits have been in vain, `TWICE` that. Only waits for what was owed count: what comes by itself after a second, as a
-message expires, says nothing about haste. The kinds are those of obligations: an answer to one method, a confirm, a
-delivery, a close.
+waits have been in vain, `TWICE` that. What has never come in `NEVER` waits is hardly waited for. Only waits for what
+was owed count: what comes by itself after a second, as a message expires, says nothing about haste. The kinds are those
+of obligations: an answer to one method, a confirm, a delivery, a close.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-SURE, SURER = 3, 10
-SHORT, LEAST = 1.0, 0.3
+SURE, SURER, NEVER = 3, 10, 40
+SHORT, LEAST, HARDLY = 1.0, 0.3, 0.1
 """Seconds of a wait after this many in vain."""
 SLACK, TWICE = 10.0, 2.0
 
@@ -38,7 +38,8 @@ class Patience:
             return deadline
         slowest = max(self._longest.get(kind, 0.0) for kind in asked)
         anything = max(self._longest.values(), default=0.0)
-        sure = max(SHORT, TWICE * anything) if seen < SURER else max(LEAST, anything)
+        never = seen >= NEVER and not slowest
+        sure = max(SHORT, TWICE * anything) if seen < SURER else max(HARDLY if never else LEAST, anything)
         return min(deadline, max(sure, SLACK * slowest))
 
     def silence(self, deadline: float) -> float:

@@ -21,8 +21,9 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
+from codec import Method
 from codec import methods as m
-from conformance.catalogue.rules.features import AUTO_DELETE, DURABLE, EXCLUSIVE
+from conformance.catalogue.rules.features import AUTO_DELETE, DELETE, DURABLE, EXCLUSIVE
 from conformance.drive.drivers.errors import ConnectionLost, Unreachable
 from conformance.drive.drivers.marks import Marks
 from conformance.drive.drivers.raw import RawConnection
@@ -31,8 +32,7 @@ from conformance.drive.drivers.target import Target
 from conformance.drive.drivers.turns import Turns
 from conformance.history.events import Event
 
-DELETE, CLOSE = "queue.delete", "channel.close"
-STEPS = ("channel.open", "queue.declare", DELETE, CLOSE)
+CLOSE = "channel.close"
 INTERNAL_ERROR, FAILS = 541, "fails over what it did before"
 OPTIONAL = (DELETE, CLOSE)
 """A broker that has never answered one of these can be examined all the same."""
@@ -78,6 +78,7 @@ class Pulse:
     elsewhere: str = ""
     """Why the vhost that was tried last is none to go on in."""
     _line: RawConnection | None = field(default=None, repr=False)
+    _token: str = field(default_factory=lambda: secrets.token_hex(4), repr=False)
     _number: int = 0
     _beats: list[float] = field(default_factory=list, repr=False)
     _well: float = field(default_factory=time.monotonic, repr=False)
@@ -211,6 +212,14 @@ class Pulse:
             self._line.abort()
             self._line = None
 
+    def _steps(self) -> list[Method]:
+        """What a beat sends. Where queues cannot be deleted, all beats declare the same one."""
+        deletes = DELETE not in self.refused
+        self._number += deletes
+        name = f"amqpconf.pulse.{self._token}.{self._number}"
+        close = m.ChannelClose(1, 200, "normal shutdown", 0, 0)
+        return [m.ChannelOpen(1), self._declare(name), *([m.QueueDelete(1, queue=name)] if deletes else []), close]
+
     def _declare(self, name: str) -> m.QueueDeclare:
         """A queue that goes by itself, as far as this broker has such."""
         exclusive, auto_delete = EXCLUSIVE not in self.refused, AUTO_DELETE not in self.refused
@@ -240,18 +249,12 @@ class Pulse:
 
     def _on(self, line: RawConnection, patience: float) -> str:
         """One beat; what is missing, in words, or nothing."""
-        self._number += 1
-        name = f"amqpconf.pulse.{secrets.token_hex(4)}.{self._number}"
+        steps = self._steps()
         try:
-            line.send(
-                m.ChannelOpen(1),
-                self._declare(name),
-                m.QueueDelete(1, queue=name),
-                m.ChannelClose(1, 200, "normal shutdown", 0, 0),
-            )
+            line.send(*steps)
         except ConnectionLost:
             return "ends its connections"
-        awaited = [step for step in STEPS if step != self.lacking]
+        awaited = [name for name in (step.NAME for step in steps) if name != self.lacking]
         until = time.monotonic() + patience
         while line.alive and awaited:
             left = until - time.monotonic()
@@ -262,7 +265,7 @@ class Pulse:
                 awaited = [step for step in awaited if step != answered]
             if left < 0:
                 break
-        if not line.alive:
+        if not line.alive and awaited:
             return "ends its connections"
         self._whole = self._whole or not awaited
         if len(awaited) == 1 and awaited[0] in OPTIONAL and not self._beats:

@@ -20,7 +20,7 @@ from typing import Any
 from codec import Method
 from conformance.catalogue import rules as catalogue
 from conformance.catalogue.profiles import Profile
-from conformance.catalogue.rules.features import CROWD, DECLARATIONS, DEFAULT, DURABLE, GETS, MEANS, asked_of
+from conformance.catalogue.rules.features import CROWD, DECLARATIONS, DEFAULT, DURABLE, GET, GETS, MEANS, asked_of
 from conformance.drive import ending
 from conformance.drive.around import Around
 from conformance.drive.belongings import Belongings
@@ -30,7 +30,7 @@ from conformance.drive.drivers.raw import ConnectionLost, Item, RawConnection, T
 from conformance.drive.guard import Guard
 from conformance.drive.payloads import Payloads
 from conformance.drive.roster import Roster
-from conformance.drive.standin import OneQueue, instead
+from conformance.drive.standin import OneQueue, Takers, instead
 from conformance.drive.waiting import DRAIN, Endless, Hurry, NotOffered, SceneOver, Spared, Waiter, read_all
 from conformance.history import events
 from conformance.history.events import TO_CLIENT, Event
@@ -78,13 +78,13 @@ class Stage:
         self.belongings = Belongings()
         self._local = self.recorder.builder("")
         self._roster = Roster(self)
-        means = [name for name, _ in sorted(needs) if name in shunned]
-        self.lacking = f"the broker does not offer {means[0]}: {shunned[means[0]]}" if means else ""
+        self.lacking = ""
         """What the broker refuses, without which the scene could not go on, or shows little."""
+        self.shows_little(*(name for name, _ in sorted(needs) if name in shunned))
         self.payloads = Payloads(profile.body)
         self._own = self.by_name = ""
         """The exchange that stands in for the default exchange, where the broker has none."""
-        self._gets = OneQueue(profile.shunned.get(GETS, ""), free=self.offers(GETS))
+        self._gets, self._takers = OneQueue(profile.shunned.get(GETS, ""), free=self.offers(GETS)), Takers(self)
         self._names: set[str] = set()
         """Of all connections that this history has had."""
         self._batching = False
@@ -200,6 +200,11 @@ class Stage:
                 words = self._without[feature]
                 refused = feature in {*self.profile.refused, *DECLARATIONS} or words.startswith(CLOSES)
                 raise NotOffered(f"the broker does not offer {feature}: {words}", refused=refused)
+
+    def shows_little(self, *features: str) -> None:
+        """The scene goes on without these; what it shows may not be enough."""
+        for feature in features if not self.lacking else ():
+            self.lacking = self.lacking or f"the broker does not offer {feature}: {self._without[feature]}"
 
     def used(self) -> list[Channel]:
         """All channels of the scene, open or not."""
@@ -380,19 +385,25 @@ class Stage:
         tags: list[int] = []
         hurry = Hurry(self.waiter)
         while len(tags) < n:
-            tag = self.get(channel, queue, no_ack=no_ack)
-            if tag is not None:
-                tags.append(tag)
+            taken = self._take(channel, queue, n - len(tags), no_ack)
+            if taken:
+                tags += taken
                 hurry.again()
             elif channel.state != "open" or not self.judge.ready(queue) or hurry.over:
                 self.guard.patience.in_vain(DRAIN if hurry.over else ())
                 raise SceneOver(f"only {len(tags)} of {n} messages could be fetched from {queue}")
             else:
-                hurry.wait()
+                hurry.wait(self.waiter.vain)
         return tags
 
     def get(self, channel: Channel, queue: str, *, no_ack: bool = False) -> int | None:
         """One get and its answer: the tag that came, None where none came."""
+        return next(iter(self._take(channel, queue, 1, no_ack)), None)
+
+    def _take(self, channel: Channel, queue: str, n: int, no_ack: bool) -> list[int]:
+        """The tag that one get brings, if any; where there are no gets, those of n messages that a consumer takes."""
+        if not self.offers(GET):
+            return self._takers.take(channel, queue, n, no_ack=no_ack)
         if self._roster.is_own(channel) and self._gets.turns(channel, queue):
             channel.close()
             self.quiesce()
@@ -401,14 +412,12 @@ class Stage:
         channel.get(queue, no_ack)
         self.quiesce()
         key = TO_CLIENT, channel.connection.name, channel.number, "basic.get-ok"
-        return next(
-            (
-                event.delivery_tag
-                for event in self.events[seen:]
-                if (event.direction, event.connection, event.channel, event.method) == key
-            ),
-            None,
-        )
+        return [
+            event.delivery_tag
+            for event in self.events[seen:]
+            if (event.direction, event.connection, event.channel, event.method) == key
+            and event.delivery_tag is not None
+        ][:1]
 
     # -- the end
 

@@ -349,9 +349,9 @@ class Hurry:
         self._allowed += more
         return more > 0.0
 
-    def wait(self) -> None:
-        """A moment for what is under way."""
+    def wait(self, looked: float = 0.0) -> None:
+        """A moment for what is under way; the last look has waited in vain for so long by itself."""
         self._since = self._since or time.monotonic()
         self._waiter.pump(self._pause)
-        self.waited += self._pause
+        self.waited += self._pause + looked
         self._pause = min(2 * self._pause, self.LATER)

@@ -19,6 +19,7 @@ from typing import Any
 import codec
 from codec import values
 from conformance.catalogue.profiles import Profile
+from conformance.catalogue.rules.features import GET
 from conformance.evidence.narrative import handshake
 from conformance.evidence.scripts.player import counts
 from conformance.history import events as ev
@@ -64,7 +65,7 @@ def sharper(rows: Sequence[Row]) -> Iterator[list[Row]]:
 
 class _Teller:
     def __init__(self, events: Sequence[Event], rule: str, profile: Profile) -> None:
-        self._events, self._rule, self._judge = events, rule, Judge(profile)
+        self._events, self._rule, self._profile, self._judge = events, rule, profile, Judge(profile)
         self._names = dict(_names(events))
         self._lives: Counter[tuple[str, int]] = Counter()
         self._taken: dict[tuple[str, int, int, int], int] = {}
@@ -212,6 +213,7 @@ class _Teller:
                 "on": on,
                 "method": "drain",
                 "queue": self._names.get(queue, queue),
+                "by": "basic.get" if self._profile.has(GET) else "basic.consume",
                 "missing": missing,
                 "about": f"{', '.join(missing)} is not in the queue any more",
             }

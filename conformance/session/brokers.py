@@ -19,12 +19,14 @@ from conformance.drive.drivers.sweep import hasty, unrecorded
 from conformance.drive.probing import offers, probes
 from conformance.drive.probing.questioned import Answer
 from conformance.drive.pulse import Pulse
+from conformance.drive.roster import BACKSTAGE
 from reference_broker import ReferenceBroker
 
 HEARTBEAT = 60
 """Seconds between heartbeats, where a broker lets nobody in who wants none."""
-FEW_CHANNELS = 2047
-"""So many channels, where a broker names no limit and lets nobody in who takes as many as a number can count."""
+FEW_CHANNELS, FEWER_CHANNELS = 2047, 255
+"""So many channels, where a broker names no limit and lets nobody in who takes as many as a number can count; and where
+it fails over channels whose numbers are higher."""
 
 
 @dataclass
@@ -119,8 +121,8 @@ def welcome(target: Target, restart: str | None = None) -> tuple[Target, RawConn
     Raises Unreachable, or BadRestart.
     """
     first: Unreachable | None = None
-    fewer = replace(target, channels=FEW_CHANNELS)
-    for attempt in (target, replace(target, terse=True), _beating(target), fewer, target):
+    fewer = (replace(target, channels=count) for count in (FEW_CHANNELS, FEWER_CHANNELS))
+    for attempt in (target, replace(target, terse=True), _beating(target), *fewer, target):
         try:
             return attempt, _enter(attempt)
         except Unreachable as unreachable:
@@ -134,13 +136,16 @@ def welcome(target: Target, restart: str | None = None) -> tuple[Target, RawConn
 
 
 def _enter(target: Target) -> RawConnection:
-    """Logs in, and opens and closes a channel: a broker may end over what was agreed when all of it was said."""
+    """Logs in, and opens and closes a channel: a broker may end over what was agreed when all of it was said, or over
+    the number of the channel on which histories are prepared."""
     connection = unrecorded(target)
+    number = min(BACKSTAGE, connection.tuned.channel_max or BACKSTAGE)
+    answered = False
     try:
-        calibrate.round_of(connection)
+        answered = calibrate.answers(connection, number)
     except ConnectionLost:
         connection.abort()
-    if not connection.alive:
+    if not connection.alive and not answered:
         raise Unreachable(
             "login",
             f"{target.address} accepts the login and then ends the connection while a channel is opened. See the "

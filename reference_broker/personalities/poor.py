@@ -8,7 +8,7 @@ by, but no more: everything else must be examined in a way that is left.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Unpack
 
 import codec
 from codec import methods as m
@@ -17,7 +17,7 @@ from reference_broker.core.channels.channel import Channel
 from reference_broker.core.connections.connection import Connection
 from reference_broker.core.errors import ConnectionException
 from reference_broker.core.parts import Handler, Parts
-from reference_broker.personalities.kinds import around, around_handler, changes, memory, wrap_handler
+from reference_broker.personalities.kinds import Words, around, around_handler, changes, memory, wrap_handler
 from reference_broker.personalities.minding import tuning
 from reference_broker.personalities.refusing import error
 
@@ -143,6 +143,7 @@ def five_connections(earlier: Any, self: Connection, method: m.ConnectionOpen) -
     breaks="GET-003",
     may="ROUTE-015",
     hides="*",
+    about="gets",
 )
 def gets_of_one_queue(earlier: Handler, channel: Channel, asked: m.BasicGet) -> None:
     asked.queue = memory(channel, "asked", lambda: asked.queue)
@@ -167,3 +168,69 @@ changes(
     breaks="ROUTE-020",
     hides="ROUTE-018 AUTH-018 DLX-* DRT-*",
 )(no_default_exchange)
+
+
+# -- what is not there at all
+
+ALL = "*-*"
+"""Nearly every rule has something that only a get shows, or what a deletion leaves."""
+GETS = "gets method:basic.get-on-empty"
+
+
+def lacks(
+    name: str, method: type[codec.Method], how: Callable[[Channel], None], says: str, **words: Unpack[Words]
+) -> None:
+    """This method is never carried out."""
+
+    def handle(earlier: Handler, channel: Channel, asked: codec.Method) -> None:
+        how(channel)
+
+    changes(name, f"{method.NAME} {says}", **words)(lambda parts: wrap_handler(parts, method, handle))
+
+
+def refused(channel: Channel) -> None:
+    raise error(540, "not implemented", hard=False)
+
+
+def refused_hard(channel: Channel) -> None:
+    raise error(540, "not implemented", hard=True)
+
+
+def hangs_up(channel: Channel) -> None:
+    channel.connection.finish()
+
+
+def overheard(channel: Channel) -> None:
+    """Nothing is said to that."""
+
+
+lacks("poor.no-gets-softly", m.BasicGet, refused, "is refused: channel.close 540", hides=ALL, about=GETS)
+lacks("poor.no-gets-hard", m.BasicGet, refused_hard, "is refused: connection.close 540", hides=ALL, about=GETS)
+lacks(
+    "poor.no-gets-dropped",
+    m.BasicGet,
+    hangs_up,
+    "ends its connection without a word",
+    breaks="ERR-012",
+    may="GET-* QOS-014 QOS-015 TAG-005",
+    hides=ALL,
+    about=GETS,
+)
+lacks(
+    "poor.no-gets-silent",
+    m.BasicGet,
+    overheard,
+    "is not answered",
+    breaks="GET-005",
+    may="ERR-014 GET-* QOS-014 QOS-015 TAG-005 TMO-017 AUTH-011",
+    hides=ALL,
+    about=GETS,
+)
+lacks(
+    "poor.no-deletes",
+    m.QueueDelete,
+    refused,
+    "is refused: channel.close 540",
+    hides=ALL,
+    about="deletes method:queue.delete",
+)

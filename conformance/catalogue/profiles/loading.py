@@ -104,6 +104,10 @@ class Profile:
         """Does the broker know types of queues, so that a type must be asked for?"""
         return len(self.queue_types) > 1
 
+    def has(self, feature: str) -> bool:
+        """May it be counted on? It was not refused, and its trial came to a lawful end."""
+        return feature not in self.refused and feature not in self.shunned
+
     @property
     def measured(self) -> bool:
         """Was a broker of these versions run?"""

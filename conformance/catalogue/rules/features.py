@@ -49,20 +49,26 @@ OPTIONAL: Mapping[str, str] = MappingProxyType(
     }
 )
 PASSIVE, DEFAULT = "passive queue.declare", "default exchange"
-GETS = "gets of several queues on one channel"
+GET, GETS = "basic.get", "gets of several queues on one channel"
+DELETE = "queue.delete"
 MANDATORY: Mapping[str, str] = MappingProxyType(
     {
         "channel.flow": "stopping and starting a channel",
         "basic.qos": "prefetch limits",
         "basic.recover": "returning all deliveries of a channel",
         "basic.cancel": "ending a consumer",
+        GET: "asking for a single message",
         "queue.purge": "emptying a queue",
+        DELETE: "removing a queue",
         PASSIVE: "looking for a queue without making one",
         DEFAULT: "publishing to a queue by its name",
         GETS: "asking for messages of one queue after another",
         "nowait": "methods that are carried out and not answered",
     }
 )
+MEANS_OF_ALL = frozenset({GET, DELETE})
+"""Of these every history makes use. Who refuses one of them as not implemented, by 540, does not offer it, and is
+examined by other means."""
 DURABLE, TRANSIENT, EXCLUSIVE = "durable queues", "transient queues", "exclusive queues"
 AUTO_DELETE, SERVER_NAMED = "auto-delete queues", "server-named queues"
 CROWD = "a dozen connections at once"

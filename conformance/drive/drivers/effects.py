@@ -24,9 +24,9 @@ TAKEN = "basic.get-ok"
 
 class Asking(Protocol):
     """What a question needs: steps are sent one by one, each after the reply to the one before. `None`: all came;
-    else what came instead. `last` is the last reply."""
+    else what came instead. `taken`: the message that the last get has brought."""
 
-    last: Event | None
+    taken: Event | None
 
     def came(self, steps: Sequence[Item], wanted: str, within: float | None = None) -> str | None: ...
 
@@ -63,12 +63,12 @@ def _lasting(ask: Asking) -> bool:
 
 def _comes(ask: Asking, steps: Sequence[Item]) -> bool:
     """Does the last get find a message?"""
-    return ask.came(steps, TAKEN) is None and ask.last is not None and ask.last.method == TAKEN
+    return ask.came(steps, TAKEN) is None and ask.taken is not None
 
 
 def _finds_nothing(ask: Asking, steps: Sequence[Item]) -> bool:
     """Is the last get answered, and finds no message?"""
-    return ask.came(steps, TAKEN) is None and ask.last is not None and ask.last.method != TAKEN
+    return ask.came(steps, TAKEN) is None and ask.taken is None
 
 
 def stays_empty(ask: Asking, queue: str) -> bool:
@@ -104,7 +104,7 @@ def _unranked(ask: Asking) -> bool:
     first = _publish(queue.queue, priority=1)
     second: Item = (m.BasicPublish(1, 0, urgent.exchange, ""), b"probe", {"priority": 3})
     steps = (queue, urgent, bind, first, second, _get(queue.queue))
-    return _comes(ask, steps) and ask.last is not None and ask.last.exchange != urgent.exchange
+    return _comes(ask, steps) and ask.taken is not None and ask.taken.exchange != urgent.exchange
 
 
 def _shared(ask: Asking) -> bool:
@@ -141,9 +141,9 @@ def _led(ask: Asking, form: str, carried: Mapping[str, object]) -> bool | None:
     bind = m.QueueBind(1, queue=queue.queue, exchange=headers.exchange, arguments=table)
     publish: Item = (m.BasicPublish(1, 0, headers.exchange, ""), b"probe", {"headers": values.table(carried)})
     steps = (queue, headers, bind, publish, _get(queue.queue))
-    if ask.came(steps, TAKEN) is not None or ask.last is None:
+    if ask.came(steps, TAKEN) is not None:
         return None
-    return ask.last.method == TAKEN or not stays_empty(ask, queue.queue)
+    return ask.taken is not None or not stays_empty(ask, queue.queue)
 
 
 def _lost(ask: Asking) -> bool:

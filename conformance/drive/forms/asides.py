@@ -10,7 +10,7 @@ import random
 from collections.abc import Iterator
 
 from codec import methods as m
-from conformance.catalogue.rules.features import PASSIVE
+from conformance.catalogue.rules.features import GET, PASSIVE
 from conformance.drive.channel import Channel
 from conformance.drive.drivers.raw import Item
 from conformance.drive.forms.shape import changed
@@ -68,9 +68,10 @@ class Asides:
 
     def _possible(self, number: int) -> list[Item]:
         found: list[Item] = [
-            m.BasicGet(number, queue=self._idle, no_ack=True),
             (m.BasicPublish(number, exchange=self._nowhere, routing_key=""), b"", {"message_id": "nowhere"}),
         ]
+        if self._stage.offers(GET):
+            found.insert(0, m.BasicGet(number, queue=self._idle, no_ack=True))
         if self._stage.offers("channel.flow"):
             found.append(m.ChannelFlow(number, True))
         there = sorted(self._granted_by_now() & self._declared.keys() & self._stage.belongings.queues.keys())

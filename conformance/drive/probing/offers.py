@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from conformance.catalogue.profiles import Profile
-from conformance.catalogue.rules.features import CROWD, DECLARATIONS, FEATURES, LARGE, OPTIONAL
+from conformance.catalogue.rules.features import CROWD, DECLARATIONS, FEATURES, LARGE, MEANS_OF_ALL, OPTIONAL
 from conformance.drive.probing.probes import IN_ORDER, NOBODY, QUEUE_TYPE
 from conformance.drive.probing.questioned import OFFERED, REFUSED, Answer
+
+NOT_IMPLEMENTED = " 540 "
+"""So who has no gets, or no deletions, says so as the text wants it; what else comes of them is for the judge."""
 
 
 def adapted(profile: Profile, answers: Sequence[Answer], *, known: bool) -> Profile:
@@ -16,7 +19,12 @@ def adapted(profile: Profile, answers: Sequence[Answer], *, known: bool) -> Prof
     that its queue types need only not be contradicted; else they are those that were found."""
     states = {answer.feature: answer for answer in answers}
     lawful = OPTIONAL.keys() | DECLARATIONS.keys()
-    refused = {one.feature: one.words for one in answers if one.feature in lawful and one.state == REFUSED}
+    refused = {
+        one.feature: one.words
+        for one in answers
+        if one.state == REFUSED
+        and (one.feature in lawful or (one.feature in MEANS_OF_ALL and NOT_IMPLEMENTED in one.words))
+    }
     shunned = {
         one.feature: one.words
         for one in answers

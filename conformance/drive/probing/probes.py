@@ -10,8 +10,7 @@ one refuses it lawfully by 540 alone. Who announces nothing of a method may neve
 connection over it. An argument that nobody has to know must be announced. Who takes an argument and passes over it
 (`effects`) does not offer it, unless the profile was made for this very product.
 
-The first question finds a way to declare queues at all: as durable, or where that is refused, as transient. All others
-then use that way. Where no message reaches a queue by its name, an exchange of the suite's own stands in.
+The first questions find a way to declare queues, to fill and to empty them (`ways`). All others then use that way.
 """
 
 from __future__ import annotations
@@ -24,11 +23,10 @@ from codec import values
 from conformance.catalogue.rules.features import (
     CAPABILITIES,
     CROWD,
-    DEFAULT,
-    DURABLE,
     EXCLUSIVE,
     GETS,
     LARGE,
+    PASSIVE,
     RESERVED,
     SERVER_NAMED,
 )
@@ -39,13 +37,14 @@ from conformance.drive.drivers.raw import Item, RawConnection
 from conformance.drive.drivers.sweep import hasty, part, unrecorded
 from conformance.drive.drivers.target import Target
 from conformance.drive.probing.questioned import LOST, OFFERED, REFUSED, SILENT, WRONG, Answer, Questioned
+from conformance.drive.probing.ways import find_a_way, is_denied
 from conformance.oracle.model.publishing import sizes
 
 DOZEN = 12
 """The suite needs no more connections at once."""
 BODIES = 270_000, 100_000, 60_000, 30_000, 8_000, 1_000
 """Octets of bodies, of which the suite sends none larger than the first."""
-ACCESS_REFUSED, NOT_IMPLEMENTED = 403, 540
+NOT_IMPLEMENTED = 540
 NOBODY = "amqpconf-no-such-type"
 QUEUE_TYPE = "x-queue-type"
 UNSHOWN = frozenset({"basic.nack", "x-priority"})
@@ -78,8 +77,8 @@ class Inquiry:
         """All answers, in the order in which they were asked. What was declared is gone afterwards. Raises Unreachable
         where not even what every history needs is answered, or allowed."""
         try:
-            about_queues = [*self._use(), *self._declarations()]
-            about_queues += [*self._methods(), self._gets(), *self._nack(), *self._cancel()]
+            about_queues = [*find_a_way(self._broker), *self._declarations()]
+            about_queues += [*self._methods(), *self._gets(), *self._nack(), *self._cancel()]
             about_queues += [*self._arguments(), *self._types()]
             about_queues += [*self._consumers(), *self._expiration()]
             found = [*about_queues, *self._exchanges(), *self._bindings(), *self._carbon(), self._crowd()]
@@ -121,58 +120,12 @@ class Inquiry:
         finally:
             broker.bare = False
 
-    def _use(self) -> list[Answer]:
-        """A queue, a message into it and out of it: a durable one, else a transient one."""
-        first = self._used_or_declared()
-        if first.state != OFFERED:
-            self._broker.durable = False
-            self._broker.durable = self._used_or_declared().state != OFFERED
-        if first.state == OFFERED or not self._broker.durable:
-            return [Answer(DURABLE, first.state, first.words)]
-        if first.state in (REFUSED, WRONG, LOST) and self._stands_in():
-            return [Answer(DEFAULT, first.state, first.words), Answer(DURABLE, OFFERED)]
-        (layer, advice), target = self._advice(first), self._broker.target
-        raise Unreachable(
-            layer,
-            (
-                f"{target.address} lets the user {target.user!r} in, but a queue cannot be declared, filled and "
-                f"emptied: {first.words}. {advice}"
-            ),
-        )
-
-    def _stands_in(self) -> bool:
-        """Does an exchange of our own lead to queues, where the default exchange does not?"""
-        made = self._broker.exchange("direct")
-        self._broker.durable, self._broker.instead = True, made.exchange
-        declared = self._broker.ask("exchange.declare", (made,), "exchange.declare-ok")
-        if declared.state == OFFERED and self._used().state == OFFERED:
-            return True
-        self._broker.instead = ""
-        return False
-
-    def _used_or_declared(self) -> Answer:
-        """Where something else is not answered, it is enough that a queue is declared."""
-        used = self._used()
-        if used.state != SILENT:
-            return used
-        return self._broker.ask("queue.declare", (self._broker.queue(),), "queue.declare-ok")
-
-    def _used(self) -> Answer:
-        queue = self._broker.queue()
-        steps: tuple[Item, ...] = (
-            queue,
-            (m.BasicPublish(1, 0, "", queue.queue), b"probe", {}),
-            m.BasicGet(1, 0, queue.queue, True),
-            m.QueueDelete(1, 0, queue.queue),
-        )
-        return self._broker.ask("queue.declare", steps, "queue.delete-ok")
-
     def _declarations(self) -> Iterator[Answer]:
         """Other ways to declare queues. One that the broker has named ends with its connection, where that can be."""
         states = dict[str, str]()
         for feature, flags in DECLARED.items():
             declare = self._broker.queue(flags=flags)
-            answer = self._broker.ask(feature, (declare, m.QueueDelete(1, 0, declare.queue)), "queue.delete-ok")
+            answer = self._broker.ask(feature, (declare, self._broker.last_word(declare)))
             states[feature] = answer.state
             yield answer
         flags = DECLARED[EXCLUSIVE] if states[EXCLUSIVE] == OFFERED else {}
@@ -181,49 +134,44 @@ class Inquiry:
             self._broker.queues.append(self._broker.last.queue or "")
         yield answer
 
-    def _advice(self, answer: Answer) -> tuple[str, str]:
-        """The layer that fails where every history must begin, and what to do: only who refuses access speaks of
-        rights. Raises Unreachable where nobody listens any more."""
-        if _denied(answer):
-            return "rights", (
-                "The user needs the rights to configure, write and read queues named amqpconf.*; amqp-conformance "
-                "doctor URL tells more."
-            )
-        if answer.state == SILENT:
-            return "queues", "Check whether the broker hangs, is overloaded, or is blocked by an alarm."
-        if answer.state == LOST:
-            self._broker.ask("queue.declare", (m.ChannelOpen(2),), "channel.open-ok")
-        return "queues", "Every check needs that. See the broker's log for the reason."
-
     def _methods(self) -> Iterator[Answer]:
         for feature, method in METHODS.items():
             yield self._broker.ask(feature, (method,), f"{method.NAME}-ok")
         queue = self._broker.queue(flags={"no_wait": True})
-        yield self._broker.ask("nowait", (queue, m.QueueDelete(1, 0, queue.queue)), "queue.delete-ok")
+        yield self._broker.ask("nowait", (queue, self._broker.last_word(queue)))
         for feature, about in ABOUT_QUEUES.items():
             queue = self._broker.queue()
             asked = about(queue)
-            yield self._broker.ask(feature, (queue, asked), f"{asked.NAME}-ok")
+            answer = self._broker.ask(feature, (queue, asked))
+            yield self._made(answer) if feature == PASSIVE and answer.state == OFFERED else answer
 
-    def _gets(self) -> Answer:
+    def _made(self, answer: Answer) -> Answer:
+        """Some make the queue that they are only to look for: with them nobody can look for one."""
+        finds = self._broker.queue(flags={"passive": True})
+        found = self._broker.ask(PASSIVE, (finds,))
+        return Answer(PASSIVE, WRONG, "it makes the queue that it is to look for") if found.state == OFFERED else answer
+
+    def _gets(self) -> Iterator[Answer]:
         """A channel that has asked one queue asks another one, which has a message."""
+        if not self._broker.gets:
+            return
         first, second = self._broker.queue(), self._broker.queue()
         publish: Item = (m.BasicPublish(1, 0, "", second.queue), b"probe", {})
         gets = m.BasicGet(1, 0, first.queue, True), m.BasicGet(1, 0, second.queue, False)
-        return self._broker.ask(GETS, (first, second, publish, *gets), "basic.get-ok")
+        yield self._broker.ask(GETS, (first, second, publish, *gets), effects.TAKEN)
 
     def _nack(self) -> Iterator[Answer]:
         """A refusal has no answer: only that the channel goes on shows that it was taken. Who announces nothing of it
         may have passed over it; then what it is to return does not come back."""
-        queue = self._broker.name()
+        declare = self._broker.queue()
         steps: tuple[Item, ...] = (
-            self._broker.declare(queue),
-            (m.BasicPublish(1, 0, "", queue), b"probe", {}),
-            m.BasicGet(1, 0, queue, False),
+            declare,
+            (m.BasicPublish(1, 0, "", declare.queue), b"probe", {}),
+            m.BasicGet(1, 0, declare.queue, False),
             m.BasicNack(1, 1, False, False),
-            m.QueueDelete(1, 0, queue),
+            self._broker.last_word(declare),
         )
-        answer = self._broker.ask("basic.nack", steps, "queue.delete-ok")
+        answer = self._broker.ask("basic.nack", steps)
         if answer.state == OFFERED and "basic.nack" not in self._broker.capabilities:
             queue = self._broker.name()
             returned: tuple[Item, ...] = (
@@ -285,8 +233,7 @@ class Inquiry:
         answer = self._broker.ask(
             feature, (self._broker.declare(queue), publish, m.BasicGet(1, 0, queue, True)), effects.TAKEN
         )
-        taken = self._broker.last is not None and self._broker.last.method == effects.TAKEN
-        if answer.state == OFFERED and not taken and effects.stays_empty(self._broker, queue):
+        if answer.state == OFFERED and self._broker.taken is None and effects.stays_empty(self._broker, queue):
             answer = Answer(feature, REFUSED, "CC is passed over")
         yield answer
 
@@ -324,14 +271,15 @@ class Inquiry:
         a name that is nobody's. What else comes of an exchange that is always there is for the rules about it."""
         find = m.ExchangeDeclare(1, exchange="amq.direct", type="direct", passive=True)
         answer = self._broker.ask(RESERVED, (find,), "exchange.declare-ok")
-        if answer.state == OFFERED or (_denied(answer) and _denied(self._elsewhere())):
+        if answer.state == OFFERED or (is_denied(answer) and is_denied(self._elsewhere())):
             return answer
         return Answer(RESERVED, WRONG, answer.words)
 
     def _in_order(self) -> Iterator[Answer]:
         """Does a get find what its channel has published before? Some brokers hand messages on by another way than
         gets, which overtake them. They come all the same: what does not is lost, and that is for the judge."""
-        for _ in range(ROUNDS if self._stranger else 0):
+        asked = self._stranger and self._broker.gets
+        for _ in range(ROUNDS if asked else 0):
             queue = self._broker.queue()
             publish: Item = (m.BasicPublish(1, 0, "", queue.queue), b"probe", {})
             get = m.BasicGet(1, 0, queue.queue, True)
@@ -340,15 +288,13 @@ class Inquiry:
             if left and self._come_later([get] * left):
                 yield Answer(IN_ORDER, REFUSED, f"{left} of {IN_ONE_WRITE} gets found nothing, and all came later")
                 return
-        if self._stranger:
+        if asked:
             yield Answer(IN_ORDER, OFFERED)
 
     def _come_later(self, gets: Sequence[Item]) -> bool:
         """Is there a message for the last of these gets, after a pause?"""
         time.sleep(effects.PAUSE)
-        if self._broker.ask("", gets, effects.TAKEN).state != OFFERED:
-            return False
-        return self._broker.last is not None and self._broker.last.method == effects.TAKEN
+        return self._broker.ask("", gets, effects.TAKEN).state == OFFERED and self._broker.taken is not None
 
     def _elsewhere(self) -> Answer:
         find = m.ExchangeDeclare(1, exchange=f"nobodys.{self._broker.prefix}x", type="direct", passive=True)
@@ -361,8 +307,7 @@ class Inquiry:
         publish: Item = (m.BasicPublish(1, 0, "", queue), b"probe", {"expiration": "0"})
         get = m.BasicGet(1, 0, queue, True)
         answer = self._broker.ask(feature, (self._broker.declare(queue), publish, publish, get, get), effects.TAKEN)
-        last = self._broker.last
-        found = answer.state == OFFERED and last is not None and last.method == effects.TAKEN
+        found = answer.state == OFFERED and self._broker.taken is not None
         if answer.state == LOST:  # what is there may come in no form that can be read
             counted = self._broker.ask("queue.purge", (m.QueuePurge(1, 0, queue),), "queue.purge-ok")
             last = self._broker.last
@@ -371,8 +316,3 @@ class Inquiry:
 
     def _declares(self, feature: str, arguments: Mapping[str, object]) -> Answer:
         return self._broker.ask(feature, (self._broker.queue(arguments),), "queue.declare-ok")
-
-
-def _denied(answer: Answer) -> bool:
-    """Is it refused as who has not the right is?"""
-    return answer.state == REFUSED and f" {ACCESS_REFUSED} " in answer.words

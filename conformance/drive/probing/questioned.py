@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import codec
@@ -20,6 +21,7 @@ from conformance.drive.drivers.errors import ConnectionLost, Unreachable
 from conformance.drive.drivers.raw import Item, RawConnection
 from conformance.drive.drivers.sweep import part, sweep, unrecorded
 from conformance.drive.drivers.target import Target
+from conformance.drive.probing.glances import Glances
 from conformance.drive.standin import led
 from conformance.history.events import Event
 
@@ -58,32 +60,39 @@ class Questioned:
         """Why nothing could be seen of what a question asks for; and whether it is asked without any arguments."""
         self.durable, self.instead = True, ""
         """How queues are declared, and which exchange stands in for the default one."""
+        self.gets, self.cancels, self.deletes = True, True, True
+        """Are there gets, is a consumer that takes what a get would cancelled, and are queues deleted?"""
+        self.taken: Event | None = None
+        """The message that the last get has brought, or the last consumer in its place."""
 
     def clean(self) -> None:
         """Removes what was declared."""
-        sweep(self.target, self.queues, self.exchanges, self.patience)
+        sweep(self.target, self.queues if self.deletes else (), self.exchanges, self.patience)
 
-    def ask(self, feature: str, steps: Sequence[Item], wanted: str, within: float | None = None) -> Answer:
-        """Sends these steps on a connection of their own; `wanted` is what the last one asks for. Raises Unreachable
-        where nobody listens any more."""
+    def ask(self, feature: str, steps: Sequence[Item], wanted: str = "", within: float | None = None) -> Answer:
+        """Sends these steps on a connection of their own; `wanted` is what the last one asks for, if not its reply.
+        Raises Unreachable where nobody listens any more."""
         try:
             connection = self._connected(feature)
         except Unreachable as unreachable:
             if unreachable.layer == "tcp":
                 raise
             return Answer(feature, LOST, unreachable.message)
-        self._before = feature or self._before
+        self._before, self.taken = feature or self._before, None
         steps = tuple(led(steps, self.instead)) if self.instead else steps
         announced = connection.server_properties.get("capabilities")
         self.capabilities = announced if isinstance(announced, Mapping) else {}
         try:
             connection.send(m.ChannelOpen(1))
+            glances = Glances(connection, self.patience, cancels=self.cancels)
             for step in steps:
-                connection.send(step)
                 last = step is steps[-1]
-                answer = self._heard(connection, wanted if last else _reply(step), within if last else None)
-                if isinstance(step, m.BasicGet) and not step.no_ack:
-                    answer = self._fetched(connection, step, answer)
+                if isinstance(step, m.BasicGet):
+                    answer = self._get(connection, step) if self.gets else self._looked(glances, step)
+                else:
+                    connection.send(step)
+                    reply = (wanted if last else "") or _reply(step)
+                    answer = self._heard(connection, reply, within if last else None)
                 if answer[0] != OFFERED:
                     break
             return Answer(feature, *answer)
@@ -156,6 +165,27 @@ class Questioned:
             return LOST, f"the broker dropped the connection instead of sending {wanted}"
         return SILENT, f"{wanted} does not come within {self.patience:g} s"
 
+    def _get(self, connection: RawConnection, get: m.BasicGet) -> tuple[str, str]:
+        """What a get has brought is `taken`."""
+        connection.send(get)
+        answer = self._heard(connection, effects.TAKEN)
+        if not get.no_ack:
+            answer = self._fetched(connection, get, answer)
+        came = self.last if answer[0] == OFFERED else None
+        self.taken = came if came is not None and came.method == effects.TAKEN else None
+        return answer
+
+    def _looked(self, glances: Glances, get: m.BasicGet) -> tuple[str, str]:
+        """The same by a consumer. What is settled next has to be there."""
+        self.taken, refusal = glances.look(get)
+        if refusal is not None:
+            return _refusal(refusal)
+        if glances.broken:
+            return SILENT if glances.alive else LOST, glances.broken
+        if self.taken is None and not get.no_ack:
+            return SILENT, f"a message does not come within {self.patience:g} s"
+        return OFFERED, ""
+
     def _fetched(self, connection: RawConnection, get: m.BasicGet, answer: tuple[str, str]) -> tuple[str, str]:
         """What is settled next has to be there first: nothing has confirmed it, and it may be late."""
         until = time.monotonic() + self.patience
@@ -189,6 +219,14 @@ class Questioned:
         wanted = {"durable": self.durable, **(flags or {})}
         table = values.table({} if self.bare else arguments or {})
         return m.QueueDeclare(1, queue=name, arguments=table, **wanted)
+
+    def last_word(self, declared: m.QueueDeclare) -> codec.Method:
+        """What is answered where the channel goes on, and leaves nothing more behind than there is by now."""
+        if self.deletes:
+            return m.QueueDelete(1, 0, declared.queue)
+        again = copy(declared)
+        again.no_wait = False
+        return again
 
     def name(self) -> str:
         """A new one for a queue."""

@@ -160,19 +160,15 @@ class Player:
     def _drain(self, row: dict[str, Any]) -> None:
         """In the reproducer these messages never came out of the queue again."""
         until = time.monotonic() + self.wait
-        channel = 800
-        self.wire.send(row["on"], [{"who": ">", "on": row["on"], "channel": channel, "method": "channel.open"}])
+        here, by = {"who": ">", "on": row["on"], "channel": 200}, row.get("by", "basic.get")
+        take = {**here, "method": by, "no_ack": True, "queue": self.fill(row["queue"])}
+        self.wire.send(row["on"], [{**here, "method": "channel.open"}])
+        if by == "basic.consume":
+            self.wire.send(row["on"], [{**take, "consumer_tag": "drain", "arguments": {}}])
         while time.monotonic() < until:
             self._relief()
-            get = {
-                "who": ">",
-                "on": row["on"],
-                "channel": channel,
-                "method": "basic.get",
-                "no_ack": True,
-                "queue": self.fill(row["queue"]),
-            }
-            self.wire.send(row["on"], [get])
+            if by == "basic.get":
+                self.wire.send(row["on"], [take])
             self._read(0.2)
         self._relief()
 

@@ -310,6 +310,9 @@ POOR = {
     "poor.durable-softly": (("TAG-001", "QUEUE-003", "QUEUE-022"), {"QUEUE-004": "durable queues: channel.close 406"}),
     "poor.exclusive-hard": (("QUEUE-003", "QUEUE-004"), {"QUEUE-006": "exclusive queues: connection.close 540"}),
     "poor.one-channel": (("TAG-001", "ACK-002", "AUTO-001"), {"CHAN-004": "no more channels of a connection than 1"}),
+    "poor.no-gets-softly": (("TAG-001", "ACK-001", "AUTO-001"), {"GET-005": "basic.get: channel.close 540"}),
+    "poor.no-gets-hard": (("TAG-001", "ACK-002"), {"GET-001": "basic.get: connection.close 540"}),
+    "poor.no-deletes": (("TAG-001", "QUEUE-003"), {"QUEUE-017": "queue.delete: channel.close 540"}),
     "poor.three-connections": (("TAG-001", "CONN-006"), {"CONN-023": "a dozen connections at once: not more than 3"}),
 }
 """By trait: what is judged all the same, and what is not offered."""
@@ -327,6 +330,22 @@ def test_what_a_poor_broker_has_is_examined_and_what_it_has_not_is_told(trait: s
     for name, words in absent.items():
         assert rules[name]["verdict"] == "not-offered"
         assert words in rules[name]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("trait", "broken"), [("poor.no-gets-dropped", {"ERR-012"}), ("poor.no-gets-silent", {"GET-005"})]
+)
+def test_who_answers_no_get_breaks_the_rules_about_gets_and_is_examined_by_consumers(
+    trait: str, broken: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("conformance.drive.drivers.calibrate.FLOOR", 0.5)
+    held = ["TAG-001", "ACK-001", "AUTO-001", "RQ-011"]
+    with ReferenceBroker(personality=trait) as broker:
+        wanted = ",".join([*held, "GET-005", "ERR-012"])
+        assert main(["run", broker.url, *QUICK, "--rules", wanted, "--report", str(tmp_path)]) == 1
+    rules = {rule["id"]: rule["verdict"] for rule in results_of(tmp_path)["rules"]}
+    assert {name for name, verdict in rules.items() if verdict == "broken"} == broken
+    assert {name: rules[name] for name in held} == dict.fromkeys(held, "held")
 
 
 def test_who_has_no_default_exchange_breaks_that_rule_and_is_examined_by_another(tmp_path: Path) -> None:
