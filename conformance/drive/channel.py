@@ -202,7 +202,7 @@ class Channel:
         exclusive: bool = False,
     ) -> str:
         """Starts a consumer and tells its tag."""
-        tag = tag if tag is not None else self._stage.payloads.next_consumer(f"{self.connection.name} {self.number}")
+        tag = tag if tag is not None else self._free_tag()
         self.send(
             m.BasicConsume(
                 self.number,
@@ -215,6 +215,13 @@ class Channel:
             )
         )
         return tag
+
+    def _free_tag(self) -> str:
+        """The next one that no consumer here has: those of an earlier pass may still be there."""
+        while True:
+            tag = self._stage.payloads.next_consumer(f"{self.connection.name} {self.number}")
+            if self.view is None or tag not in self.view.consumers:
+                return tag
 
     def cancel(self, tag: str, no_wait: bool = False) -> None:
         self.send(m.BasicCancel(self.number, tag, no_wait))

@@ -71,3 +71,7 @@ def not_implemented(text: str) -> ConnectionException:
 
 def not_allowed(text: str, *, offender: tuple[int, int] | None = None) -> ConnectionException:
     return ConnectionException(ReplyCode.NOT_ALLOWED, text, offender=offender)
+
+
+def reused(tag: str) -> ConnectionException:
+    return not_allowed(f"attempt to reuse consumer tag '{tag}'")

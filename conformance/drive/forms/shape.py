@@ -121,7 +121,7 @@ class Forms:
             confirmed=chance.random() < 0.3,
             unreached=tuple(chance.sample(sorted(UNREACHED), chance.choice((0, 0, 0, 1)))),
             transient=chance.random() < 0.2,
-            channels=chance.choice((0, 0, 254, 1000)),
+            channels=chance.choice((0, 0, 254, 256, 1024)),
             asides=chance.choice((0, 0, chance.randrange(1, 1 << 32))),
             together=chance.random() < 0.6,
             insists=chance.choice((0, 20)),

@@ -44,6 +44,7 @@ OWN_WEAR = {
 is refused rightly is not certain while others may just have left."""
 CROWDS = (0,) * 7 + (70,)
 LISTENERS = 0, 0, 0, 1, 2
+OCTET = 256
 PASSES = 2, 2, 2, 3
 ALL_WORN = 150
 """So often on all channels of a history together, at most: judges remember a few hundred of a kind."""
@@ -317,10 +318,18 @@ class Veteran(Stage):
                 wear = next((OWN_WEAR[one] for one in OWN_WEAR if self._about(one)), self._now.wear)
                 before.worn(self, channel, self._reserved, self._now.worn, wear)
                 self._count_from_here(channel)
+            self._open_sibling(channel)
         if channel.connection is self.connection:
             self._opened.append(channel)
             self._taken.add(channel)
         return channel
+
+    def _open_sibling(self, channel: Channel) -> None:
+        """An idle channel beside it whose number ends in the same octet: what is meant for one may reach the other."""
+        number = channel.number % OCTET
+        known = {(one.connection, one.number) for one in self.used()}
+        if self._roster.passed_over >= OCTET and number and (channel.connection, number) not in known:
+            super().channel(number, channel.connection)
 
     def _listen(self, channel: Channel) -> None:
         with self.batch():

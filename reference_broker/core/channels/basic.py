@@ -11,7 +11,7 @@ from reference_broker.core.channels import channel as fates
 from reference_broker.core.channels import replies
 from reference_broker.core.channels.channel import Channel
 from reference_broker.core.channels.topology import named_queue
-from reference_broker.core.errors import not_allowed, not_implemented, precondition, refused
+from reference_broker.core.errors import not_implemented, precondition, refused, reused
 from reference_broker.core.queues.arguments import LARGEST, integer
 from reference_broker.core.queues.message import Message, addressed
 
@@ -92,7 +92,7 @@ def consume(channel: Channel, method: m.BasicConsume) -> None:
         return
     parts, connection = channel.connection.parts, channel.connection
     if method.consumer_tag in channel.consumers:
-        raise not_allowed(f"attempt to reuse consumer tag '{method.consumer_tag}'")
+        raise reused(method.consumer_tag)
     queue = named_queue(channel, method.queue)
     if queue.excludes(method.exclusive):
         raise refused(f"queue '{queue.name}' in vhost '/' in exclusive use")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from codec import methods as m
-from reference_broker.core.errors import precondition
+from reference_broker.core.errors import precondition, reused
 from reference_broker.core.queues.message import Message
 
 if TYPE_CHECKING:
@@ -39,7 +39,10 @@ class ReplyTo:
 
 
 def consume(channel: Channel, method: m.BasicConsume) -> None:
-    """Raises ChannelException where answers would have to be acknowledged, or there is an address already."""
+    """Raises ChannelException where answers would have to be acknowledged, or there is an address already, and
+    ConnectionException where the tag is in use."""
+    if method.consumer_tag in channel.consumers:
+        raise reused(method.consumer_tag)
     if channel.reply_to is not None:
         raise precondition("reply consumer already set")
     if not method.no_ack:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from conformance.drive.channel import Channel
-from conformance.drive.machines.soak import Course, Lap, take
+from conformance.drive.machines.soak import FEW, Course, Lap, take
 from conformance.drive.stage import Stage
 
 
@@ -40,6 +40,32 @@ def reject(stage: Stage) -> Lap:
         stage.go_round(channel)
         yield
         yield from _take(reader, grave, rounds)
+
+    return lap
+
+
+def die_everywhere(stage: Stage) -> Lap:
+    """Messages go round through many queues, in each of which they are rejected, and tell of all of them."""
+    stage.require("x-dead-letter-exchange", "x-dead-letter-routing-key")
+    channel, first = stage.channel(), stage.recorder.private_name()
+    queues, following = list[str](), first
+    for number in range(FEW):
+        heir = {"x-dead-letter-exchange": stage.by_name, "x-dead-letter-routing-key": following}
+        following = stage.queue(heir, name=first if number == FEW - 1 else None)
+        queues.insert(0, following)
+
+    def lap(rounds: int) -> Iterator[None]:
+        channel.publish(first, rounds)
+        yield
+        for queue in (*queues, *queues):
+            for _ in range(rounds):
+                channel.get(queue)
+            yield
+            for tag in channel.unacked:
+                channel.reject(tag, requeue=False)
+            stage.go_round(channel)
+            yield
+        yield from _take(channel, first, rounds)
 
     return lap
 
@@ -121,6 +147,7 @@ def _take(reader: Channel, queue: str, rounds: int) -> Iterator[None]:
 MESSAGES = (
     Course(expire),
     Course(reject),
+    Course(die_everywhere, 5, 0.015),
     Course(drop_the_oldest),
     Course(turn_away),
     Course(rank),
