@@ -121,6 +121,8 @@ class Veteran(Stage):
     _speaker: Speaker | None = None
     _careful: Channel | None = None
     """One in confirm mode, on another connection than the scene's."""
+    _company = False
+    """Has the scene more than one connection?"""
 
     def repeat(self, scene: Callable[[], None], circumstances: Circumstances) -> None:
         """Plays the scene in several passes under these circumstances."""
@@ -130,7 +132,7 @@ class Veteran(Stage):
         self.payloads.alike = circumstances.alike
         self._again, self._former, self._latest = False, None, None
         self._alive = self._worn = self._stocked = 0
-        self._careful = None
+        self._careful, self._company = None, False
         self._opened: list[Channel] = []
         self._declared: list[tuple[Mapping[str, Any], str]] = []
         self._taken: set[Channel | str] = set()
@@ -169,6 +171,7 @@ class Veteran(Stage):
         while name in self.connections:
             name += " again"
         connection = super().connect(name, *arguments, **more)
+        self._company = self._company or not name.startswith("c1")
         if self._speaker is not None and connection.target == self.target and any(map(self._about, CHANNELS)):
             with self._beside():
                 before.opened(self, connection, self._now.opened)
@@ -195,13 +198,15 @@ class Veteran(Stage):
         """With a past, unless the scene asks for something of its own."""
         if name or declare or durable is not None or self._speaker is None:
             return super().queue(arguments, durable, name=name, **declare)
-        for given, former in self._declared if self._again else ():
+        for given, former in self._declared if self._again and not self._owns() else ():
             if given == (arguments or {}) and former not in self._taken and self._is_idle(former):
                 self._taken.add(former)
                 return former
         given = arguments or before.arguments(super().queue, self._now.used)
         if self.queue_type == "classic":
             given, durable = self._speaker.arguments(given), False if self._speaker.transient else None
+        if self._owns():
+            return super().queue(given, False, name=self._name_of_old(), exclusive=True)
         queue = super().queue(given, durable, name=self._name_of_old())
         self._declared.append((arguments or {}, queue))
         self._taken.add(queue)
@@ -211,6 +216,11 @@ class Veteran(Stage):
         if self.queue_type == "classic" and not arguments:
             self._stock(queue)
         return queue
+
+    def _owns(self) -> bool:
+        """Do queues belong to the connection now? That of a scene which was seen to have no other."""
+        speaker = self._speaker
+        return speaker is not None and speaker.exclusive and self._again and not self._company
 
     def _spend(self, queue: str) -> None:
         """Where it can be known that what was purged had come; who judges limits follows one connection alone."""

@@ -374,9 +374,9 @@ def of_refused(settlement: Settlement, *, failed: bool = False) -> str:
 
 
 def refuses_any(settlement: Settlement, rule: str) -> tuple[str, ...]:
-    """The rules that explain such a refusal as well: those of what else a broker may take amiss about it. And who refuses
-    a lone settlement without any cause, for instance of what came by basic.get, needs none of the causes of which
-    `rule` speaks."""
+    """The rules that explain such a refusal as well: those of what else a broker may take amiss about it. And who
+    refuses a lone settlement without any cause, for instance of what came by basic.get, needs none of the causes of
+    which `rule` speaks."""
     if not settlement.covered or rule == WITHOUT_CAUSE:
         return ()
     found = {"ACK-016": settlement.cancelled, "TX-002": _restored(settlement)}

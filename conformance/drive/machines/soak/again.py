@@ -48,8 +48,9 @@ def consume_otherwise(stage: Stage) -> Lap:
 
 
 def declare_otherwise(stage: Stage) -> Lap:
-    """A queue of the same name has a limit, or none, refuses what is too much, or loses it, and may be exclusive."""
+    """A queue of the same name has a limit, or heirs, or none, may be exclusive, and is bound or not."""
     channel, grave, queue = stage.channel(), stage.queue(), stage.recorder.private_name()
+    exchange = stage.exchange(kind="direct")
     heir = {"x-dead-letter-exchange": stage.by_name, "x-dead-letter-routing-key": grave}
     kinds: list[dict[str, Any]] = [{}, {"x-max-length": 1}, {"x-max-length": 2}, heir, {**heir, "x-max-length": 1}]
     kinds = [one for one in kinds if all(map(stage.offers, one))]
@@ -62,12 +63,15 @@ def declare_otherwise(stage: Stage) -> Lap:
             stage.belongings.queues[queue] = channel.connection
             terms, exclusive = kinds[lives * lives % len(kinds)], lives % 3 == 0
             channel.declare(queue, durable=not exclusive, exclusive=exclusive, arguments=terms)
+            if lives % 5 < 2:
+                channel.bind(queue, exchange, "key")
             channel.publish(queue, LEFT)
+            channel.publish("key", exchange=exchange)
             stage.go_round(channel)
             take(channel, queue, 1 + lives % LEFT)
             channel.delete(queue)
             yield
-            take(channel, grave, LEFT)
+            take(channel, grave, LEFT + 1)
             yield
 
     return lap
