@@ -365,7 +365,7 @@ def of_refused(settlement: Settlement, *, failed: bool = False) -> str:
     if failed and _buries(settlement):
         return "ERR-012"
     if settlement.multiple:
-        return _of_refused_multiple(settlement)
+        return _of_refused_multiple(settlement) if ack else "ACK-011"
     if failed and settlement.method == "basic.reject":
         return "ACK-019"
     if any(by_other_channel(delivery) is not None for delivery in settlement.covered) and not failed:
@@ -374,23 +374,20 @@ def of_refused(settlement: Settlement, *, failed: bool = False) -> str:
 
 
 def refuses_any(settlement: Settlement, rule: str) -> tuple[str, ...]:
-    """The rules that explain such a refusal as well: those of what else a broker may take amiss about it. And who
-    refuses a lone settlement without any cause, for instance of what came by basic.get, needs none of the causes of
-    which `rule` speaks."""
-    if not settlement.covered or rule == WITHOUT_CAUSE:
-        return ()
-    found = {"ACK-016": settlement.cancelled, "TX-002": _restored(settlement)}
-    if settlement.gap or settlement.everything:
-        found[_of_refused_multiple(settlement)] = True
-    return (*(one for one, there in found.items() if there and one != rule), WITHOUT_CAUSE)
+    """The rules that explain such a refusal as well: who refuses a lone settlement without any cause, for instance of
+    what came by basic.get, needs none of the causes of which `rule` speaks. And what a rollback has restored may be
+    refused by who forgets what cancelled consumers were sent."""
+    forgets = ("ACK-016",) if settlement.cancelled and rule == "TX-002" else ()
+    return (*forgets, WITHOUT_CAUSE) if settlement.covered and rule != WITHOUT_CAUSE else ()
 
 
 def one_cause(settlement: Settlement, *, failed: bool = False) -> bool:
-    """Is there no more than one thing about it that a broker may take amiss, or has each of them a rule that every
-    broker keeps? `failed`: as for `of_refused`."""
+    """Is there no more than one thing about it that a broker may take amiss, or is the other in `refuses_any`?
+    `failed`: as for `of_refused`."""
+    restored = _restored(settlement)
     ended = (settlement.cancelled and not failed) or settlement.deleted
-    several = sum((settlement.gap, settlement.everything, ended, _restored(settlement))) > 1
-    return not several or not (failed or settlement.deleted)
+    several = settlement.deleted and restored
+    return not several and sum((settlement.gap, settlement.everything, ended or restored)) < 2
 
 
 def _buries(settlement: Settlement) -> bool:
@@ -405,8 +402,6 @@ def _restored(settlement: Settlement) -> bool:
 
 
 def _of_refused_multiple(settlement: Settlement) -> str:
-    if settlement.method != "basic.ack":
-        return "ACK-011"
     if settlement.everything:
         return "ACK-006"
     if settlement.gap:
