@@ -94,6 +94,8 @@ class Forms:
     unreached: tuple[str, ...] = ()
     transient: bool = False
     """Queues end with the broker."""
+    exclusive: bool = False
+    """Queues belong to their connection, in the later passes."""
     channels: int = 0
     """So many channel numbers are passed over."""
     asides: int = 0
@@ -112,7 +114,7 @@ class Forms:
         return cls(
             way=chance.choice(("", "", *WAYS)),
             quiet=chance.random() < 0.3,
-            equal=chance.random() < 0.2,
+            equal=chance.random() < 0.35,
             multiple=chance.random() < 0.3,
             rich=chance.random() < 0.5,
             ranked=chance.random() < 0.1,
@@ -121,7 +123,8 @@ class Forms:
             confirmed=chance.random() < 0.3,
             unreached=tuple(chance.sample(sorted(UNREACHED), chance.choice((0, 0, 0, 1)))),
             transient=chance.random() < 0.2,
-            channels=chance.choice((0, 0, 254, 1000)),
+            exclusive=chance.random() < 0.25,
+            channels=chance.choice((0, 0, 254, 256, 1024)),
             asides=chance.choice((0, 0, chance.randrange(1, 1 << 32))),
             together=chance.random() < 0.6,
             insists=chance.choice((0, 20)),

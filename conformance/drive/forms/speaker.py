@@ -17,7 +17,7 @@ from typing import Any
 from codec import Method, values
 from codec import methods as m
 from conformance.catalogue import rules as catalogue
-from conformance.catalogue.rules.features import TRANSIENT
+from conformance.catalogue.rules.features import EXCLUSIVE, TRANSIENT
 from conformance.drive.channel import Channel
 from conformance.drive.drivers.raw import Item
 from conformance.drive.forms.asides import Asides
@@ -30,6 +30,8 @@ MODAL = frozenset({"TX", "CNF", "TAG", "CHAN", "CONN", "FRAME"})
 """Families whose scenes say in which mode a channel is."""
 NUMBERED = frozenset({"FRAME", "CHAN", "CONN"})
 """Families whose scenes say octets, with channels by their numbers."""
+OUTLIVING = frozenset({"DUR", "AUTH", "AUTO", "ERR", "CONN", "CHAN", "FRAME", "TMO"})
+"""Families whose scenes end connections, or change who may use what."""
 FILLED = frozenset({"TX", "CNF"})
 """Families whose scenes are about publishes in a mode."""
 INSISTENT = m.QueueDeclare, m.QueueBind, m.ExchangeDeclare, m.ExchangeBind, m.QueuePurge, m.ConfirmSelect
@@ -58,6 +60,8 @@ class Speaker:
         if forms.rich:
             self._properties["user_id"] = stage.target.user
         self.transient = forms.transient and not moving and stage.offers(TRANSIENT)
+        classic = stage.queue_type == "classic"
+        self.exclusive = forms.exclusive and classic and not about & OUTLIVING and stage.offers(EXCLUSIVE)
         self._confirms = forms.confirmed and not about & MODAL and stage.offers("confirm.select")
         self._moded: set[Channel] = set()
         """Channels that are in confirm mode, or in a transaction."""

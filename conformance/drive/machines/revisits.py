@@ -44,6 +44,7 @@ OWN_WEAR = {
 is refused rightly is not certain while others may just have left."""
 CROWDS = (0,) * 7 + (70,)
 LISTENERS = 0, 0, 0, 1, 2
+OCTET = 256
 PASSES = 2, 2, 2, 3
 ALL_WORN = 150
 """So often on all channels of a history together, at most: judges remember a few hundred of a kind."""
@@ -120,6 +121,8 @@ class Veteran(Stage):
     _speaker: Speaker | None = None
     _careful: Channel | None = None
     """One in confirm mode, on another connection than the scene's."""
+    _company = False
+    """Has the scene more than one connection?"""
 
     def repeat(self, scene: Callable[[], None], circumstances: Circumstances) -> None:
         """Plays the scene in several passes under these circumstances."""
@@ -129,7 +132,7 @@ class Veteran(Stage):
         self.payloads.alike = circumstances.alike
         self._again, self._former, self._latest = False, None, None
         self._alive = self._worn = self._stocked = 0
-        self._careful = None
+        self._careful, self._company = None, False
         self._opened: list[Channel] = []
         self._declared: list[tuple[Mapping[str, Any], str]] = []
         self._taken: set[Channel | str] = set()
@@ -168,6 +171,7 @@ class Veteran(Stage):
         while name in self.connections:
             name += " again"
         connection = super().connect(name, *arguments, **more)
+        self._company = self._company or not name.startswith("c1")
         if self._speaker is not None and connection.target == self.target and any(map(self._about, CHANNELS)):
             with self._beside():
                 before.opened(self, connection, self._now.opened)
@@ -194,13 +198,15 @@ class Veteran(Stage):
         """With a past, unless the scene asks for something of its own."""
         if name or declare or durable is not None or self._speaker is None:
             return super().queue(arguments, durable, name=name, **declare)
-        for given, former in self._declared if self._again else ():
+        for given, former in self._declared if self._again and not self._owns() else ():
             if given == (arguments or {}) and former not in self._taken and self._is_idle(former):
                 self._taken.add(former)
                 return former
         given = arguments or before.arguments(super().queue, self._now.used)
         if self.queue_type == "classic":
             given, durable = self._speaker.arguments(given), False if self._speaker.transient else None
+        if self._owns():
+            return super().queue(given, False, name=self._name_of_old(), exclusive=True)
         queue = super().queue(given, durable, name=self._name_of_old())
         self._declared.append((arguments or {}, queue))
         self._taken.add(queue)
@@ -210,6 +216,11 @@ class Veteran(Stage):
         if self.queue_type == "classic" and not arguments:
             self._stock(queue)
         return queue
+
+    def _owns(self) -> bool:
+        """Do queues belong to the connection now? That of a scene which was seen to have no other."""
+        speaker = self._speaker
+        return speaker is not None and speaker.exclusive and self._again and not self._company
 
     def _spend(self, queue: str) -> None:
         """Where it can be known that what was purged had come; who judges limits follows one connection alone."""
@@ -317,10 +328,18 @@ class Veteran(Stage):
                 wear = next((OWN_WEAR[one] for one in OWN_WEAR if self._about(one)), self._now.wear)
                 before.worn(self, channel, self._reserved, self._now.worn, wear)
                 self._count_from_here(channel)
+            self._open_sibling(channel)
         if channel.connection is self.connection:
             self._opened.append(channel)
             self._taken.add(channel)
         return channel
+
+    def _open_sibling(self, channel: Channel) -> None:
+        """An idle channel beside it whose number ends in the same octet: what is meant for one may reach the other."""
+        number = channel.number % OCTET
+        known = {(one.connection, one.number) for one in self.used()}
+        if self._roster.passed_over >= OCTET and number and (channel.connection, number) not in known:
+            super().channel(number, channel.connection)
 
     def _listen(self, channel: Channel) -> None:
         with self.batch():

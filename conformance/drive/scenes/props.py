@@ -131,11 +131,11 @@ def reopen(stage: Stage, channel: Channel) -> None:
     stage.quiesce()
 
 
-def limited(stage: Stage, queue: str, limit: int, *, shared: bool = False) -> Channel:
-    """A channel with this limit and one consumer, which has been sent what the limit allows."""
+def limited(stage: Stage, queue: str, limit: int, *, shared: bool = False, rank: int | None = None) -> Channel:
+    """A channel with this limit and one consumer, of this priority, which has been sent what the limit allows."""
     channel = stage.channel()
     channel.qos(limit, shared)
-    channel.consume(queue)
+    channel.consume(queue, arguments=None if rank is None else {"x-priority": rank})
     stage.quiesce()
     return channel
 

@@ -374,15 +374,20 @@ def of_refused(settlement: Settlement, *, failed: bool = False) -> str:
 
 
 def refuses_any(settlement: Settlement, rule: str) -> tuple[str, ...]:
-    """The rule that explains such a refusal as well: who refuses a lone settlement without any cause, for instance of
-    what came by basic.get, needs none of the causes of which `rule` speaks."""
-    return (WITHOUT_CAUSE,) if settlement.covered and rule != WITHOUT_CAUSE else ()
+    """The rules that explain such a refusal as well: who refuses a lone settlement without any cause, for instance of
+    what came by basic.get, needs none of the causes of which `rule` speaks. And what a rollback has restored may be
+    refused by who forgets what cancelled consumers were sent."""
+    forgets = ("ACK-016",) if settlement.cancelled and rule == "TX-002" else ()
+    return (*forgets, WITHOUT_CAUSE) if settlement.covered and rule != WITHOUT_CAUSE else ()
 
 
 def one_cause(settlement: Settlement, *, failed: bool = False) -> bool:
-    """Is there no more than one thing about it that a broker may take amiss? `failed`: as for `of_refused`."""
+    """Is there no more than one thing about it that a broker may take amiss, or is the other in `refuses_any`?
+    `failed`: as for `of_refused`."""
+    restored = _restored(settlement)
     ended = (settlement.cancelled and not failed) or settlement.deleted
-    return sum((settlement.gap, settlement.everything, ended, _restored(settlement))) < 2
+    several = settlement.deleted and restored
+    return not several and sum((settlement.gap, settlement.everything, ended or restored)) < 2
 
 
 def _buries(settlement: Settlement) -> bool:

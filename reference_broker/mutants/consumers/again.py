@@ -1,9 +1,10 @@
-"""What goes well once or twice, or up to a number; and consumers of one tag."""
+"""What goes well once or twice, up to a number, or without another feature; and consumers of one tag."""
 
 from __future__ import annotations
 
 from codec import methods as m
 from reference_broker.core.channels.channel import Channel
+from reference_broker.core.channels.replies import REPLY_TO
 from reference_broker.core.parts import Parts
 from reference_broker.core.queues.queue import Queue
 from reference_broker.mutants.kinds import changes, memory
@@ -72,3 +73,51 @@ def known_queue(parts: Parts) -> None:
         known.add(method.queue)
 
     parts.handlers[m.BasicConsume] = consume
+
+
+@changes("again.tag-keeps-its-mode", "the third consumer of a tag has the mode of the first", "MODE-003")
+def tag_keeps_its_mode(parts: Parts) -> None:
+    below = parts.handlers[m.BasicConsume]
+
+    def consume(channel: Channel, method: m.BasicConsume) -> None:
+        tag, of_a_queue = method.consumer_tag, method.queue != REPLY_TO
+        if tag and tag not in channel.consumers and of_a_queue:
+            modes: list[bool] = memory(channel, "modes", dict).setdefault(tag, [])
+            modes.append(method.no_ack)
+            method.no_ack = modes[0] if len(modes) > TERMS else method.no_ack
+        below(channel, method)
+
+    parts.handlers[m.BasicConsume] = consume
+
+
+@changes(
+    "again.ranked-recover-keeps-slots",
+    "basic.recover frees no slots of consumers that have a priority",
+    "QOS-018",
+    "QOS-019",
+)
+def ranked_recover_keeps_slots(parts: Parts) -> None:
+    below = parts.handlers[m.BasicRecover]
+
+    def recover(channel: Channel, method: m.BasicRecover) -> None:
+        for delivery in channel.unacked.by_tag.values() if method.requeue else ():
+            if delivery.consumer is not None and delivery.consumer.priority:
+                delivery.consumer.hold()
+        below(channel, method)
+
+    parts.handlers[m.BasicRecover] = recover
+
+
+@changes(
+    "again.exclusive-twice",
+    "on a queue that belongs to a connection consumers may be exclusive beside others",
+    "CONSUME-002",
+    "CONSUME-001",
+)
+def exclusive_twice(parts: Parts) -> None:
+    below = parts.queue
+
+    def excludes(self: Queue, exclusive: bool) -> bool:
+        return self.owner is None and below.excludes(self, exclusive)
+
+    parts.override("queue", excludes=excludes)

@@ -155,3 +155,12 @@ def large_without_headers(parts: Parts) -> None:
         below.give_back(self, exchange, message)
 
     parts.override("channel", give_back=give_back)
+
+
+@replaces("channel.give_back", "mandatory.to-the-octet", "a return goes to the last octet of its channel", "RETURN-003")
+def to_the_octet(self: Channel, exchange: str, message: Message) -> None:
+    """If there is a channel of that number."""
+    number = self.number & 0xFF
+    number = number if number in self.connection.channels else self.number
+    method = m.BasicReturn(number, 312, "NO_ROUTE", exchange, message.routing_key)
+    self.connection.send_content(method, message)

@@ -18,7 +18,7 @@ from reference_broker.core.queues.quorum import Quorum
 from reference_broker.core.queues.ready import BEFORE_ALL_POSITIONS, Ready
 from reference_broker.mutants.kinds import changes, memory, replaces
 
-NINE = 9
+NINE, DEATHS = 9, 5
 MANY = 256
 TWO_OCTETS, FOUR_OCTETS = 0xFFFF, 0xFFFFFFFF
 
@@ -161,3 +161,12 @@ def large_refused_are_lost(parts: Parts) -> None:
         return below.publish(self, message)
 
     parts.override("queue", publish=publish)
+
+
+@replaces("dead_letters.letter", "widths.five-deaths", f"x-death has {DEATHS} entries at most", "DLX-006")
+def five_deaths(
+    self: DeadLetters, message: Message, queue: str, reason: str, now: float, exchange: str, key: str | None
+) -> Message:
+    dead = DeadLetters.letter(self, message, queue, reason, now, exchange, key)
+    headers = [(name, letter, value[:DEATHS] if name == "x-death" else value) for name, letter, value in dead.headers]
+    return dead.copy(dead.exchange, dead.routing_key, headers=headers)

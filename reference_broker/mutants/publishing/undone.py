@@ -136,3 +136,21 @@ def rejected_all_the_same(parts: Parts) -> None:
         below.stop(self)
 
     parts.override("channel", stop=stop)
+
+
+@changes(
+    "undone.forgotten-with-the-consumer",
+    "a rollback puts back into the queue what a consumer got that was cancelled meanwhile",
+    "TX-002",
+)
+def forgotten_with_the_consumer(parts: Parts) -> None:
+    below = parts.transaction
+
+    def rollback(self: Transaction, channel: Channel) -> None:
+        settled = {delivery.tag for deliveries, _ in self.settled for delivery in deliveries}
+        below.rollback(self, channel)
+        here = channel.consumers.values()
+        lost = channel.unacked.those(lambda one: one.tag in settled and one.consumer not in (None, *here))
+        channel.requeue(lost)
+
+    parts.override("transaction", rollback=rollback)

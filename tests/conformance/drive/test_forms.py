@@ -13,6 +13,7 @@ from conformance.catalogue import profiles
 from conformance.drive.drivers.raw import Target
 from conformance.drive.forms.shape import HOURS, RANKED, RICH, UNREACHED, WAYS, Forms, changed
 from conformance.drive.machines.revisits import Circumstances, Veteran
+from conformance.drive.roster import BACKSTAGE
 from conformance.history.events import KILLED, RESTARTED, TO_BROKER, Event
 from conformance.history.recorder import Recorder
 from reference_broker import ReferenceBroker
@@ -90,6 +91,37 @@ def test_what_the_broker_does_not_offer_is_said_as_the_scene_says_it(target: Tar
 
 def test_scenes_that_end_exchanges_or_rights_keep_to_the_default_one(target: Target) -> None:
     assert not any(one.exchange for one in sent(said(veteran(target, "DUR-001"), Forms("direct")), "basic.publish"))
+
+
+@pytest.mark.parametrize(("rule", "owns"), [("ACK-001", True), ("AUTO-002", False)])
+def test_queues_belong_to_their_connection_in_later_passes(target: Target, rule: str, owns: bool) -> None:
+    """But where scenes end connections."""
+    declared = sent(said(veteran(target, rule), Forms(exclusive=True)), "queue.declare")
+    assert any(one.has("exclusive") for one in declared) is owns
+    assert not all(one.has("exclusive") for one in declared)
+
+
+def test_who_has_company_shares_its_queues(target: Target) -> None:
+    stage = veteran(target)
+
+    def scene() -> None:
+        stage.channel(connection=stage.connect("other")).get(stage.queue())
+        stage.quiesce()
+
+    stage.repeat(scene, replace(PLAIN, forms=Forms(exclusive=True)))
+    assert stage.finish(give_back=True).findings == []
+    stage.cleanup()
+    assert not any(one.has("exclusive") for one in sent(stage.events, "queue.declare"))
+
+
+@pytest.mark.parametrize(
+    ("passed_over", "opened"), [(256, {1, 2, 257, 258}), (1024, {1, 2, 1025, 1026}), (254, {255, 256})]
+)
+def test_a_channel_has_one_beside_it_whose_number_ends_alike(
+    target: Target, passed_over: int, opened: set[int]
+) -> None:
+    events = said(veteran(target), Forms(channels=passed_over))
+    assert {one.channel for one in sent(events, "channel.open")} - {BACKSTAGE} == opened
 
 
 def test_the_oldest_delivery_is_settled_by_a_multiple_settlement(target: Target) -> None:

@@ -54,6 +54,8 @@ CONSUMERS = {
     ],
     "reply-to with acks": [consume(name=REPLY_TO)],
     "reply-to twice": [consume("a", REPLY_TO, no_ack=True), consume("b", REPLY_TO, no_ack=True)],
+    "reply-to, tag taken": [queue(), consume("a"), consume("a", REPLY_TO, no_ack=True)],
+    "reply-to, tag taken afterwards": [queue(), consume("a", REPLY_TO, no_ack=True), consume("a")],
     "reply-to, passive": [m.QueueDeclare(1, 0, REPLY_TO, passive=True)],
     "reply-to without a consumer": [queue(), put("1", reply_to=REPLY_TO)],
     "reply-to, get": [gets(1, REPLY_TO)],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from conformance.drive.machines.soak import FEW, Course, Lap, ack_all
+from conformance.drive.machines.soak.again import CONSUMED_AGAIN
 from conformance.drive.stage import Stage
 
 LIMIT = 10
@@ -137,6 +138,7 @@ CONSUMERS = (
     Course(consume_and_return, FEW),
     Course(consume_and_cancel),
     Course(set_limits),
+    *CONSUMED_AGAIN,
     Course(lose_queues),
     Course(hand_over, 10, 0.25),
 )

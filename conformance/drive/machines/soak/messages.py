@@ -44,6 +44,32 @@ def reject(stage: Stage) -> Lap:
     return lap
 
 
+def die_everywhere(stage: Stage) -> Lap:
+    """Messages go round through many queues, in each of which they are rejected, and tell of all of them."""
+    stage.require("x-dead-letter-exchange", "x-dead-letter-routing-key")
+    channel, first = stage.channel(), stage.recorder.private_name()
+    queues, following = list[str](), first
+    for number in range(FEW):
+        heir = {"x-dead-letter-exchange": stage.by_name, "x-dead-letter-routing-key": following}
+        following = stage.queue(heir, name=first if number == FEW - 1 else None)
+        queues.insert(0, following)
+
+    def lap(rounds: int) -> Iterator[None]:
+        channel.publish(first, rounds)
+        yield
+        for queue in (*queues, *queues):
+            for _ in range(rounds):
+                channel.get(queue)
+            yield
+            for tag in channel.unacked:
+                channel.reject(tag, requeue=False)
+            stage.go_round(channel)
+            yield
+        yield from _take(channel, first, rounds)
+
+    return lap
+
+
 def drop_the_oldest(stage: Stage) -> Lap:
     """A queue for two messages drops one for each that comes, and it becomes a dead letter."""
     channel, queue, grave = _with_grave(stage, **{"x-max-length": 2})
@@ -189,6 +215,7 @@ MESSAGES = (
     Course(reject),
     Course(die_in_circles),
     Course(return_in_vain, FEW),
+    Course(die_everywhere, 5, 0.015),
     Course(drop_the_oldest),
     Course(drop_by_octets),
     Course(turn_away),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from conformance.drive.channel import Channel
 from conformance.drive.machines.soak import FEW, Course, Lap, ack_all, take
+from conformance.drive.machines.soak.again import OPENED_AGAIN
 from conformance.drive.stage import Stage
 
 REPLIES = "amq.rabbitmq.reply-to"
@@ -115,4 +116,5 @@ PUBLISHING = (
     Course(commit, FEW),
     Course(commit_acks, FEW),
     Course(request_and_reply),
+    *OPENED_AGAIN,
 )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from codec import values
 from conformance.drive.machines.soak import FEW, Course, Lap, publisher, renew, take
+from conformance.drive.machines.soak.again import MADE_AGAIN
 from conformance.drive.stage import Stage
 
 KINDS = "direct", "topic", "headers"
@@ -175,4 +176,5 @@ TOPOLOGY = (
     Course(bind_and_unbind),
     Course(route),
     Course(open_and_close, FEW),
+    *MADE_AGAIN,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.catalogue.rules.features import EXCLUSIVE
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import BAD_TAG, confirming, patiently, reopen, restock, stocked
@@ -42,7 +43,7 @@ def test_exclusive_beside_another(stage: Stage) -> None:
 @pytest.mark.parametrize("exclusive", [False, True])
 def test_another_beside_an_exclusive_one(stage: Stage, exclusive: bool) -> None:
     """On the same connection, and on another one, exclusive or not. The one that is not stands beside one that was
-    started with nowait."""
+    started with nowait. And on a queue that belongs to its connection."""
     queue = stocked(stage, 1)
     present = stage.channel()
     present.consume(queue, exclusive=True, no_wait=not exclusive)
@@ -53,6 +54,13 @@ def test_another_beside_an_exclusive_one(stage: Stage, exclusive: bool) -> None:
         channel.consume(queue, exclusive=exclusive)
         stage.quiesce()
     stage.barrier(present)
+    if stage.queue_type == "classic" and stage.offers(EXCLUSIVE):
+        private = stage.queue(durable=False, exclusive=True)
+        present.consume(private, exclusive=True)
+        stage.quiesce()
+        stage.channel().consume(private, exclusive=exclusive)
+        stage.quiesce()
+        stage.barrier(present)
 
 
 @rule("CONSUME-003", queue_types=("classic",))

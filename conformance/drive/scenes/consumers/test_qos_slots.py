@@ -178,7 +178,8 @@ def test_automatic_deliveries_under_a_channels_limit(stage: Stage) -> None:
 @rule("QOS-018")
 def test_returning_frees_a_slot(stage: Stage) -> None:
     """A window of 1 over three messages, which come back again and again; and one over some that do not come back. Then
-    a window of 2 is recovered as a whole, twice; the channel's, where it has one."""
+    a window of 2 is recovered as a whole, twice; the channel's, where it has one; and that of a consumer that has a
+    priority."""
     channel = limited(stage, stocked(stage, 3), 1)
     for turn in range(5):
         tag = outstanding(channel)[-1]
@@ -189,11 +190,12 @@ def test_returning_frees_a_slot(stage: Stage) -> None:
         stage.quiesce()
     if stage.queue_type == "quorum":
         _returned_too_often(stage, stage.queue({"x-delivery-limit": 0}))
-    channel = limited(stage, stocked(stage, 3), 2, shared=shares(stage))
-    for _ in "12":
-        with contextlib.suppress(NotOffered):
-            channel.recover()
-        stage.quiesce()
+    for ranked in (False, True) if stage.offers("x-priority") else (False,):
+        channel = limited(stage, stocked(stage, 3), 2, shared=shares(stage) and not ranked, rank=5 if ranked else None)
+        for _ in "12":
+            with contextlib.suppress(NotOffered):
+                channel.recover()
+            stage.quiesce()
 
 
 def _returned_too_often(stage: Stage, queue: str) -> None:

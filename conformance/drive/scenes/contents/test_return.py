@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from codec import values
 from conformance.drive.channel import Channel
 from conformance.drive.scenes.contents.test_content import every_property
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import large
-from conformance.drive.stage import Stage
+from conformance.drive.stage import NotOffered, Stage
+
+OCTET = 256
 
 
 @rule("RETURN-001", queue_types=("classic",))
@@ -65,9 +69,11 @@ def test_each_publish_comes_back_once(stage: Stage) -> None:
 
 @rule("RETURN-003", queue_types=("classic",))
 def test_each_channel_gets_its_own_returns(stage: Stage) -> None:
-    """Three channels of a connection publish in turn, in one write. And one rejects what becomes a dead letter, for
-    which there is no way."""
+    """Three channels of a connection publish in turn, in one write, and three more whose numbers end in the same octets
+    as theirs, where there may be so many. And one rejects what becomes a dead letter, for which there is no way."""
     exchange, channels = stage.exchange(), stage.channels(3)
+    with contextlib.suppress(NotOffered):
+        channels += [stage.channel(channel.number + OCTET, channel.connection) for channel in channels]
     with stage.batch():
         for channel in (*channels, *reversed(channels)):
             channel.publish("key", exchange=exchange, mandatory=True)

@@ -6,6 +6,8 @@ settled or the channel ends. An ack deletes, a reject without requeue removes, a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from conformance.drive.scenes.marks import rule
 from conformance.drive.scenes.props import holding, limited, outstanding, restock, stocked
 from conformance.drive.stage import Stage
@@ -61,8 +63,8 @@ def test_an_auto_acked_message_never_comes_back(stage: Stage) -> None:
 @rule("MODE-003")
 def test_the_mode_belongs_to_the_consumer(stage: Stage) -> None:
     """Two consumers on one channel, one automatic and one manual, in both orders; then the channel closes, after all
-    that can be acknowledged has been, together, or has been returned. And a consumer of either mode that has the tag of
-    one of the other, which was cancelled."""
+    that can be acknowledged has been, together, or has been returned. And several consumers of either mode that have
+    one tag in turn."""
     for modes, how in (((True, False), "ack"), ((False, True), ""), ((False, True), "nack")):
         channel = stage.channel()
         queues = [stocked(stage, 1) for _ in modes]
@@ -78,10 +80,10 @@ def test_the_mode_belongs_to_the_consumer(stage: Stage) -> None:
         channel.close()
         stage.quiesce()
         if stage.cancels and how != "nack":
-            _under_one_tag(stage, modes)
+            _under_one_tag(stage, (*modes, *reversed(modes), *modes))
 
 
-def _under_one_tag(stage: Stage, modes: tuple[bool, bool]) -> None:
+def _under_one_tag(stage: Stage, modes: Iterable[bool]) -> None:
     """One after the other, each of a queue of its own, of which it gets a message; that is settled where it can be."""
     channel, tag = stage.channel(), None
     for no_ack in modes:

@@ -277,8 +277,8 @@ def _rounds(stage: Stage, turns: int, *, last: float = TURN) -> None:
 @rule("DLX-006")
 @pytest.mark.parametrize("how", ["by turns", "in a row", "given back", "in one queue"])
 def test_death_upon_death(stage: Stage, how: str) -> None:
-    """In two queues, by turns; or in four, one after the other, in which it is given back before; or in one, each time
-    for another reason."""
+    """In two queues, by turns; or in nine, one after the other; or in four, in which it is given back before; or in
+    one, each time for another reason."""
     if how == "in one queue":
         _each_reason(stage)
     elif how != "by turns":
@@ -303,7 +303,7 @@ def _each_reason(stage: Stage) -> None:
 
 def _row(stage: Stage, *, give_back: bool) -> None:
     holder, queues = stage.channel(), [stage.queue()]
-    for _ in range(4):
+    for _ in range(4 if give_back else 9):
         queues.append(stage.queue(to(queues[-1])))
     sent(stage, queues[-1])
     for queue in reversed(queues):

@@ -6,7 +6,7 @@ settlement fails at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
 
@@ -43,7 +43,8 @@ def test_a_rollback_makes_deliveries_outstanding_again(stage: Stage) -> None:
     """Acknowledged, returned and multiply settled, rolled back, and nothing comes to others; then settled again in the
     same ways, or each by itself, and committed. Then they had been got before the channel was transactional. And one is
     acknowledged and the rest recovered before the rollback, and the rest alone is there; the channel ends, and all come
-    back. And several are given up together, rolled back twice, and committed then."""
+    back. And several are given up together, rolled back twice, and committed then. And in the middle of a transaction
+    something else is done that has no part in it."""
     for alike in (True, False):
         queue = stocked(stage, 6)
         channel, other = stage.channel(), stage.channel()
@@ -81,6 +82,40 @@ def test_a_rollback_makes_deliveries_outstanding_again(stage: Stage) -> None:
         stage.quiesce()
     if stage.offers("basic.nack"):
         _given_up_together(stage)
+    for act in BESIDE:
+        _with_something_beside(stage, act)
+
+
+BESIDE: Mapping[str, Callable[[Channel, str, str], object]] = {
+    "basic.cancel": lambda channel, queue, tag: channel.cancel(tag),
+    "nowait": lambda channel, queue, tag: channel.cancel(tag, no_wait=True),
+    "basic.qos": lambda channel, queue, tag: channel.qos(5),
+    "basic.consume": lambda channel, queue, tag: channel.consume(queue),
+    "queue.purge": lambda channel, queue, tag: channel.purge(queue),
+    "basic.get": lambda channel, queue, tag: channel.get(queue),
+}
+"""What is done between a settlement and the end of its transaction, by the feature that it takes."""
+
+
+def _with_something_beside(stage: Stage, act: str) -> None:
+    """A consumer holds three, of which two are settled, rolled back, and settled after all, with the third one."""
+    if not (stage.offers(act) and stage.cancels):
+        return
+    queue, channel = stocked(stage, 3), transactional(stage)
+    tag = channel.consume(queue)
+    stage.quiesce()
+    channel.ack(1)
+    channel.reject(3, requeue=False)
+    BESIDE[act](channel, queue, tag)
+    stage.barrier(channel)
+    channel.tx_rollback()
+    stage.quiesce()
+    for outstanding in channel.unacked:
+        channel.ack(outstanding)
+    channel.tx_commit()
+    stage.quiesce()
+    stage.channel().get(queue)
+    stage.quiesce()
 
 
 def _given_up_together(stage: Stage) -> None:

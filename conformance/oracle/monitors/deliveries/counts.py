@@ -12,6 +12,7 @@ from conformance.oracle.monitors.notes import Notes
 from conformance.oracle.monitors.table import judges
 
 READY, REMOVED = "MODE-007", "MODE-008"
+PURGED = "QUEUE-019"
 
 
 @judges(Counted, READY, REMOVED)
@@ -35,7 +36,7 @@ def counted(fact: Counted, notes: Notes) -> None:
     certain = earlier or (due == expected and (removes or count > expected))
     if count > expected and fact.queue.held and not (earlier or removes):
         certain = False  # what somebody holds may have come back unseen
-    others = _of_settled(fact) if count > expected else ()
+    others = (*_of_settled(fact), *_of_purge(fact)) if count > expected else ()
     notes.find(rule, fact.event, allowed, f"{method}: {observed}", fact.by, certain=certain, unless=others)
 
 
@@ -43,3 +44,8 @@ def _of_settled(fact: Counted) -> tuple[str, ...]:
     """The rules by which messages have been taken out of the queue since the answer before."""
     since = (one.settlement for one in fact.queue.settled if one.settlement and one.settlement.seq > fact.by)
     return tuple(dict.fromkeys(rule for settlement in since for rule in fate.settling(settlement)))
+
+
+def _of_purge(fact: Counted) -> tuple[str, ...]:
+    """The rule by which a purge has taken messages, if that was what was answered before: they may still be there."""
+    return (PURGED,) if 0 < fact.queue.cleared == fact.by else ()

@@ -362,3 +362,19 @@ def test_another_virtual_host_has_no_past(veteran: Veteran) -> None:
     assert not [name for name in asked if name.startswith("apart")]
     assert veteran.finish().findings == []
     veteran.cleanup()
+
+
+def test_a_later_pass_takes_no_tag_that_a_listener_has(veteran: Veteran) -> None:
+    """Not for a consumer of replies either, as channels are used again and tags are named again."""
+
+    def scene() -> None:
+        channel = veteran.channel()
+        tag = channel.consume("amq.rabbitmq.reply-to", no_ack=True)
+        veteran.quiesce()
+        channel.cancel(tag)
+        veteran.quiesce()
+
+    veteran.repeat(scene, replace(under(), alike=True, listeners=2))
+    assert veteran.finish(give_back=True).findings == []
+    assert not [event for event in veteran.events if event.method == "connection.close" and event.direction == "<"]
+    veteran.cleanup()

@@ -133,6 +133,17 @@ def test_what_a_rollback_has_returned_is_not_outstanding_in_the_next_transaction
     assert found["TX-016"] == ("TX-002",)
 
 
+def test_a_cancelled_consumers_delivery_is_refused_after_a_rollback(play) -> None:
+    """TX-002: unless who refuses it forgets what cancelled consumers were sent, or has no need of a cause."""
+    began = "@queue q \n @stock q m1 m2 \n @open 1 \n 1 > select \n 1 < select-ok \n "
+    held = began + "1 > consume q c1 \n 1 < consume-ok c1 \n"
+    sent = "1 < deliver c1 1 m1 q \n 1 < deliver c1 2 m2 q \n 1 > ack 1 \n 1 > cancel c1 \n 1 < cancel-ok c1 \n"
+    refused = "1 > rollback \n 1 < rollback-ok \n 1 > ack 1 \n 1 < closed 406 60 80 PRECONDITION_FAILED - unknown tag 1"
+    found = play(held + sent + refused)
+    (one,) = (one for one in found.judge.judgement.findings if one.rule == "TX-002")
+    assert (found.broken, one.unless) == (["TX-002"], ("ACK-016", "ACK-013"))
+
+
 def test_what_a_rollback_has_returned_is_counted_otherwise(play) -> None:
     """TX-002: it has returned by the rollback, and not by the end of its channel."""
     again = "@close 1 \n @open 2 \n 2 > get q \n 2 < get-ok 1 m1 q redelivered x-acquired-count=2"

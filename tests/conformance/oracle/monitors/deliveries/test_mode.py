@@ -312,3 +312,10 @@ def test_a_discard_that_may_have_had_no_effect_leaves_no_dead_letter(play, end: 
     one = BURIED.partition("{}")[0] + "1 > publish key m9 exchange=x \n 1 > nack 1 \n"
     assert play(one + end + " \n - deadline drain d").broken == []
     assert play(one + "@barrier 1 \n - deadline drain d").broken == ["MODE-005"]
+
+
+def test_a_purge_that_leaves_messages_is_no_wrong_count(play) -> None:
+    """MODE-007: they are still there, and QUEUE-019 says that they may not be."""
+    purged = "@queue q \n @stock q m1 m2 \n @open 1 \n 1 > purge q \n 1 < purge-ok 2 \n "
+    found = play(purged + "1 > declare q passive \n 1 < declare-ok q 1").judge.judgement.findings
+    assert [one.unless for one in found if one.rule == "MODE-007"] == [("QUEUE-019",)]
