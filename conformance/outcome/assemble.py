@@ -126,20 +126,22 @@ def _names(troubles: Iterable[Trouble], kind: str) -> list[str]:
 def _weighed(
     witnesses: Mapping[str, Sequence[Seen]], known: Known, exercised: Mapping[str, int]
 ) -> dict[str, list[Seen]]:
-    """Findings that another broken rule explains as well are not certain. What is known to be broken explains nothing:
-    its consequences are known, too."""
+    """Findings that another broken rule explains as well are not certain. What is known to be broken explains what
+    happens in the circumstances in which it is broken, and nothing else: other consequences of it are known, too."""
     unknown = {
         rule: [(one.finding.certain, one.finding.unless) for entry, one in seen if _excuse(known, entry, one) is None]
         for rule, seen in witnesses.items()
     }
     causes = explaining(unknown, exercised)
 
-    def weigh(witness: Witness) -> Witness:
+    def weigh(entry: CheckEntry, witness: Witness) -> Witness:
         finding = witness.finding
-        certain = stands(certain=finding.certain, unless=finding.unless, explained_by=causes)
+        listed = _excuse(known, entry, witness) is not None
+        there = set() if listed else deviations.known_there(known.entries, entry.queue_type, finding.where)
+        certain = stands(certain=finding.certain, unless=finding.unless, explained_by={*causes, *there})
         return replace(witness, finding=replace(finding, certain=certain)) if certain != finding.certain else witness
 
-    return {rule: [(entry, weigh(witness)) for entry, witness in seen] for rule, seen in witnesses.items()}
+    return {rule: [(entry, weigh(entry, witness)) for entry, witness in seen] for rule, seen in witnesses.items()}
 
 
 def _excuse(known: Known, entry: CheckEntry, witness: Witness) -> int | None:

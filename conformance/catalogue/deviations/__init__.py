@@ -58,11 +58,9 @@ class Deviation:
 
     def covers(self, observed: str, queue_type: str | None = None, where: Collection[str] = ()) -> bool:
         """Is this the deviation that was observed, in these circumstances? A queue type of None stands for any."""
-        if (queue_type is not None and queue_type not in self.queue_types) or (
-            self.where and self.where not in circumstances.named(where)
-        ):
+        if self.where and self.where not in circumstances.named(where):
             return False
-        return bool(re.search(self.reason, observed))
+        return (queue_type is None or queue_type in self.queue_types) and bool(re.search(self.reason, observed))
 
     def expired(self, today: datetime.date) -> bool:
         return self.expires is not None and self.expires < today
@@ -80,6 +78,13 @@ def excuse(
         if entry.rule == rule and entry.covers(observed, queue_type or None, where):
             return place
     return None
+
+
+def known_there(entries: Sequence[Deviation], queue_type: str, where: Collection[str]) -> set[str]:
+    """The rules that this broker is known to break in just these circumstances, and not by a race alone."""
+    names = circumstances.named(where)
+    here = (one for one in entries if one.where in names and (not queue_type or queue_type in one.queue_types))
+    return {one.rule for one in here if not one.intermittent or one.at_most == 1}
 
 
 def load(path_or_name: str | Path) -> tuple[Deviation, ...]:

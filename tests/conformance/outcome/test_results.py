@@ -119,6 +119,35 @@ def test_what_another_broken_rule_explains_is_not_certain() -> None:
     assert verdicts(build(ledger(doubtful, proof), known))["ACK-001"] == "broken", "its consequences were known as well"
 
 
+HERE = Deviation("AUTO-004", "stays", "a bug", "issue 1", "me", None, ("classic",), where="tag-taken")
+SELDOM = replace(HERE, intermittent=True, at_most=0.1)
+
+
+@pytest.mark.parametrize(
+    ("known", "where", "verdict"),
+    [
+        (HERE, "tag-taken connection c1", "inconclusive"),
+        (replace(SELDOM, at_most=1), "tag-taken connection c1", "inconclusive"),
+        (SELDOM, "tag-taken connection c1", "broken"),
+        (HERE, "long-tag-of-requester connection c1", "broken"),
+        (replace(HERE, queue_types=("quorum",)), "tag-taken connection c1", "broken"),
+        (replace(HERE, rule="ACK-004"), "tag-taken connection c1", "broken"),
+    ],
+    ids=["here", "now and then", "a rare race", "elsewhere", "on another queue type", "another rule"],
+)
+def test_what_is_known_to_be_broken_explains_what_happens_just_there(
+    known: Deviation, where: str, verdict: str
+) -> None:
+    """LavinMQ loses what a transaction has settled that recovers and rolls back (TX-002): where the queue was purged
+    meanwhile, QUEUE-019 would be accused of that loss."""
+    found = replace(finding("ACK-001"), unless=("AUTO-004",), where=(where,))
+    frame = replace(FRAME, known=gate.Known((known,)))
+    assert verdicts(build(ledger(entry("a", witnesses=(Witness(found),))), frame))["ACK-001"] == verdict
+    listed = gate.Known((known, replace(HERE, rule="ACK-001")))
+    seen = verdicts(build(ledger(entry("a", witnesses=(Witness(found),))), replace(FRAME, known=listed)))
+    assert seen["ACK-001"] == ("deviates" if "tag-taken" in where else verdict), "its own entry comes first"
+
+
 def internal_errors(scenes: int) -> list[CheckEntry]:
     """ACK-002 is broken in the last scene, by an internal error that came in all; ERR-012 is broken in the first."""
     words, seen = (

@@ -203,6 +203,20 @@ def test_a_purge_takes_what_an_uncommitted_settlement_gave_back(play, settles: s
     assert ("TX-002" in unless) is early
 
 
+UNDO = "1 > rollback \n 1 < rollback-ok \n"
+RECOVER = "1 > recover requeue \n 1 < recover-ok \n"
+
+
+@pytest.mark.parametrize("back", [UNDO, RECOVER + UNDO, UNDO + UNDO])
+def test_a_purge_is_not_blamed_alone_for_what_a_rollback_has_restored(play, back: str) -> None:
+    """QUEUE-019, TX-002: LavinMQ loses what was settled in a transaction that recovers and is rolled back."""
+    held = "@queue q \n @stock q m1 \n @open 1 \n 1 > select \n 1 < select-ok \n @hold 1 q m1 \n 1 > ack 1 \n"
+    fails = "1 > confirm \n 1 < closed 406 85 10 no \n 1 > closed-ok \n"
+    history = held + "90 > purge q \n 90 < purge-ok \n" + back + fails + "@drain q \n - deadline drain q"
+    (unless,) = (one.unless for one in play(history).judge.judgement.findings if one.rule == "QUEUE-019")
+    assert "TX-002" in unless
+
+
 def test_what_crossed_a_purge_may_have_gone_with_it(play) -> None:
     """QUEUE-019: m1 may have been out when its queue was purged. Had it come after that, its channel's end lost it."""
     get, purge = "1 > get q \n {}1 < get-ok 1 m1 q \n", "90 > purge q \n {}90 < purge-ok \n"
