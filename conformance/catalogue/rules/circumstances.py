@@ -11,6 +11,7 @@ NAMES: Mapping[str, str] = {
     "closes-cross": "the client's channel.close and the broker's cross",
     "opened-after-failure": "the number of a channel that the broker had closed is opened again",
     "settlements-kept-back": "a busy channel ends, and nothing shows that its last settlements were processed",
+    "automatic-kept-back": "a busy channel ends that has had deliveries without acknowledgements",
     "publish-before-end": "a channel ends, and nothing shows that its last publishes were processed",
     "cancel-amid-deliveries": "a consumer is cancelled while there are messages for it, or while it holds some",
     "cancel-meets-deletion": "a consumer is cancelled, and the deletion of its queue has been sent",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from conformance.history.events import METHOD, TO_BROKER, Event
 from conformance.oracle.model.circumstances.places import EVERYWHERE, Found, at_kill, declared, life, message, out
-from conformance.oracle.model.connections.channels import CLOSED, ChannelLife
+from conformance.oracle.model.connections.channels import BUFFERING, CLOSED, ChannelLife
 from conformance.oracle.model.connections.handshake import FRAME_MIN
 from conformance.oracle.model.records import OUT, WAITING, Delivery
 
@@ -103,6 +103,8 @@ def _ends(channel: ChannelLife, event: Event) -> Found:
         return
     if channel.may_buffer() and (channel.unproven or _unapplied(channel, event)):
         yield life(channel), "settlements-kept-back"
+    if True in channel.modes and channel.last_tag > BUFFERING:
+        yield life(channel), "automatic-kept-back"
     if channel.publishing or channel.unconfirmed:
         yield life(channel), "publish-before-end"
 

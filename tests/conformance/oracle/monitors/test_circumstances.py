@@ -63,6 +63,14 @@ def wrong(rule: str) -> str:
     return f"@open 1 \n - octets c {OCTETS[rule].hex()}"
 
 
+def automatic(count: int) -> str:
+    """A consumer without acknowledgements gets so many."""
+    numbers = range(1, count + 1)
+    stock = "@queue q \n @stock q " + " ".join(f"m{number}" for number in numbers)
+    come = " \n".join(f"1 < deliver c1 {number} m{number} q" for number in numbers)
+    return f"{stock} \n @consume 1 q c1 no_ack \n {come} \n "
+
+
 INNER = f"@open 1 \n - octets c {(PUBLISH + PUBLISH).hex()}"
 DISORDERED = f"@open 1 \n - octets c {(PUBLISH + 2 * frame(2, 1, header())).hex()}"
 MEET = "@queue q \n @exchange x q \n @open 1 \n "
@@ -74,6 +82,7 @@ ARISES = {
     "closes-cross": BAD + "1 > close \n" + REFUSED + "1 > closed-ok \n 1 < close-ok",
     "opened-after-failure": BAD + REFUSED + "1 > closed-ok \n 1 > open",
     "settlements-kept-back": MANY + "1 > close",
+    "automatic-kept-back": automatic(33) + "1 > close",
     "publish-before-end": "@queue q \n @open 1 \n 1 > publish q m1 \n 1 > close",
     "cancel-amid-deliveries": "@queue q \n @stock q m1 \n @consume 1 q c1 \n 1 > cancel c1",
     "cancel-meets-deletion": "@queue q \n @consume 1 q c1 \n 90 > delete q \n 1 > cancel c1",
@@ -176,6 +185,7 @@ MISSES = {
     "closes-cross": BAD + REFUSED + "1 > closed-ok",
     "opened-after-failure": HELD + "@close 1 \n 1 > open",
     "settlements-kept-back": MANY + "@barrier 1 \n - wait 0.5 \n 1 > close",
+    "automatic-kept-back": automatic(32) + "1 > close",
     "publish-before-end": "@queue q \n @open 1 \n 1 > publish q m1 \n @barrier 1 \n 1 > close",
     "cancel-amid-deliveries": "@queue q \n @consume 1 q c1 \n 1 > cancel c1",
     "cancel-meets-deletion": "@queue q \n @queue p \n @consume 1 q c1 \n 90 > delete p \n 1 > cancel c1",
