@@ -263,6 +263,7 @@ def test_a_broker_that_errs_elsewhere_is_found_beside_the_deviations(version: st
 
 
 FIRST_ELSEWHERE = {
+    "again.exclusive-twice",
     "complaints.form-wanted",
     "heard.replies-unanswered",
     "seldom.last-alone-is-nacked",
