@@ -132,6 +132,7 @@ IMITATE = {
     "lengths.properties-count",
     "lengths.refused-are-taken",
     "replies.second-requester",
+    "replies.tag-in-use",
     "replies.address-by-tag",
     "replies.made-up-crashes",
     "aging.early",
