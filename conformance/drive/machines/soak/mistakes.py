@@ -17,9 +17,9 @@ from conformance.drive.drivers.octets import NOBODY
 from conformance.drive.drivers.vectors import PUBLISH, VECTORS
 from conformance.drive.machines.soak import FEW, Course, Lap, ack_all, publisher, renew
 from conformance.drive.stage import Stage
+from conformance.oracle.model.consumers.delivering import REPLIES
 
 UNKNOWN_TAG, HELD = 1 << 20, 3
-REPLIES = "amq.rabbitmq.reply-to"
 TIMES = 4
 """Times the rounds of other courses: there are many mistakes to go through."""
 
@@ -27,12 +27,11 @@ TIMES = 4
 @dataclass(frozen=True, slots=True)
 class Props:
     """What the mistakes are about: a queue with a message, of which another one is out on another channel, with the
-    first tag; a queue with a consumer that is alone; an empty one; one that another connection owns; an exchange that
+    first tag; a queue with a consumer that is alone; one that another connection owns; an exchange that
     leads to the first queue, an internal one; and a name that nothing has any more."""
 
     stocked: str
     consumed: str
-    empty: str
     locked: str
     exchange: str
     internal: str
@@ -194,7 +193,7 @@ def _on_channels(stage: Stage, mistakes: Sequence[Mistake], *before: Callable[[C
 
 def _props(stage: Stage) -> Props:
     channel, owner = publisher(stage), stage.channel(connection=stage.connect("owner"))
-    stocked, consumed, empty, missing = (stage.queue() for _ in range(4))
+    stocked, consumed, missing = (stage.queue() for _ in range(3))
     locked, internal = stage.recorder.private_name(), stage.recorder.private_name()
     channel.publish(stocked, 2)
     channel.consume(consumed, exclusive=True)
@@ -208,7 +207,7 @@ def _props(stage: Stage) -> Props:
     channel.declare_exchange(internal, internal=True)
     stage.belongings.exchanges[internal] = None
     stage.quiesce()
-    return Props(stocked, consumed, empty, locked, stage.exchange(stocked), internal, missing)
+    return Props(stocked, consumed, locked, stage.exchange(stocked), internal, missing)
 
 
 MISTAKES = (

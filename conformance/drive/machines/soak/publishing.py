@@ -9,8 +9,7 @@ from conformance.drive.channel import Channel
 from conformance.drive.machines.soak import FEW, Course, Lap, ack_all, take
 from conformance.drive.machines.soak.again import OPENED_AGAIN
 from conformance.drive.stage import Stage
-
-REPLIES = "amq.rabbitmq.reply-to"
+from conformance.oracle.model.consumers.delivering import REPLIES
 
 
 def confirm(stage: Stage) -> Lap:
